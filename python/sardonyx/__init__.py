@@ -95,7 +95,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    # Imported when first asked for: the program sets its signals before anything slow.
+    # Names are imported when first used, because the program sets its signals before anything slow.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = import_module(f"{__name__}.{_HOMES.get(name, 'api')}")

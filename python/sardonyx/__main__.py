@@ -11,8 +11,8 @@ import os
 import signal
 import sys
 
-#: Objects made between two looks for circles of garbage: importing makes hundreds of thousands that
-#: stay, and looking at Python's 700 took a tenth of a short command's time.
+#: Python looks for circles of garbage after this many new objects: importing makes hundreds of
+#: thousands that stay, and looking at its usual 700 took a tenth of a short command's time.
 LOOK_AFTER = 50_000
 
 
@@ -23,7 +23,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     _open_standard_streams()
     gc.set_threshold(LOOK_AFTER)
-    # numpy's algebra, of which nothing here makes use, starts a thread per processor that spins.
+    # numpy's algebra, which nothing here uses, starts a thread per processor that spins.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if sys.argv[1:] == ["--version"] and _said_version():
         return
@@ -35,7 +35,9 @@ def main() -> None:
 
 
 def _said_version() -> bool:
-    """Without the command line, whose import is most of the time; false if it cannot be written."""
+    """Print the version without the command line, whose import is most of the time; false if that
+    fails.
+    """
     from sardonyx._core import VERSION
 
     try:
@@ -46,7 +48,7 @@ def _said_version() -> bool:
 
 
 def _open_standard_streams() -> None:
-    """Without standard streams (``>&-``) the next files opened would take their numbers."""
+    """Open missing standard streams (``>&-``): the next files opened would take their numbers."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)

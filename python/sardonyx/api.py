@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 #: One name or path, or several.
 Names: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-#: ESD (HPCA'23) beside everything that it was compared with.
+#: ESD (HPCA'23) and the designs that it was compared with.
 DESIGNS = ("baseline", "dedup-sha1", "dewrite", "esd")
 
 

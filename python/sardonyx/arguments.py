@@ -18,7 +18,7 @@ from sardonyx.questions import ProgramSource
 
 P = ParamSpec("P")
 R = TypeVar("R")
-#: The parameters whose options have another name.
+#: Parameters whose options have another name.
 RENAMED = {"set": "overrides", "out": "folder"}
 
 

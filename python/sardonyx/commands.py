@@ -31,7 +31,7 @@ Word: TypeAlias = str | os.PathLike[str]
 Ended: TypeAlias = subprocess.CompletedProcess[str]
 #: Statuses of commands that have done their work: it held, a check failed, nothing can be said.
 DONE = (0, 1, 3)
-#: Where `sardonyx crash` writes replay files.
+#: The folder into which `sardonyx crash` writes replay files.
 REPLAYS = "results/crash"
 
 

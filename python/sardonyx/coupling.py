@@ -18,15 +18,14 @@ import pandas as pd
 
 from sardonyx._core import SardonyxError
 
-#: From the memory outwards.
+#: The views, from the memory outwards.
 VIEWS = ("controller", "port", "application")
 EVENTS = ("asked", "refused", "done", "end")
 COLUMNS = ("view", "event", "tag", "ps", "bytes")
-#: Fewer requests than these, in any view, say nothing.
+#: Fewer requests than this, in any view, are too few for a conclusion.
 LEAST = 200
-#: An open request is lost if it is so many times older than any that was answered.
+#: An open request is lost if it is this many times older than any that was answered.
 PATIENCE = 4
-#: Points of a curve.
 POINTS = 10
 
 
@@ -58,14 +57,14 @@ class Verdict:
     path: str
     requests: dict[str, int] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
-    #: Points by load, the views of a point beside one another.
+    #: Points by load, each with its views.
     curve: list[list[Load]] = field(default_factory=list)
-    #: Of each outer view against the controller: the worst error of bandwidth and of latency, and
-    #: how much faster its clock goes.
+    #: For each outer view, relative to the controller: the worst error of bandwidth and of latency,
+    #: and the ratio of the clocks.
     errors: dict[str, tuple[float, float, float]] = field(default_factory=dict)
-    #: Why nothing can be said, if so.
+    #: The reason why nothing can be said, if there is one.
     unsaid: str = ""
-    #: The log ends before the host did: its last requests are not judged.
+    #: Set if the log ends before the host did: its last requests are not judged.
     cut_off: bool = False
 
 
@@ -140,7 +139,7 @@ def _fault(verdict: Verdict, kind: str, view: str, bad: pd.DataFrame, says: str)
 
 
 def _pairs(of: pd.DataFrame, view: str, verdict: Verdict) -> pd.DataFrame:
-    """Each request of a view with its answer: the nth asking of a tag with its nth answer."""
+    """Each request of a view with its answer: the nth request of a tag with its nth answer."""
     parts = {}
     for event in ("asked", "done"):
         part = of[of["event"] == event][["tag", "ps", "bytes", "line"]].copy()
@@ -170,13 +169,13 @@ def _pairs(of: pd.DataFrame, view: str, verdict: Verdict) -> pd.DataFrame:
 def _between(
     view: str, outer: pd.DataFrame, inner: pd.DataFrame, refused: pd.DataFrame, verdict: Verdict
 ) -> None:
-    """What one party knows and the other does not."""
+    """Requests that one party knows and the other does not."""
     missing = outer[~outer["tag"].isin(inner["tag"])]
     swallowed = missing["tag"].isin(refused["tag"])
     places = refused.drop_duplicates("tag", keep="last").set_index("tag")["line"]
     at = missing[swallowed].copy()
     at["line"] = at["tag"].map(places)
-    # The head of a queue may still wait when the log ends: then it has no answer anywhere either.
+    # The head of a queue may still wait when the log ends, and then it has no answer anywhere.
     waits = at["ps_done"].isna() & (at["line"] > inner["line"].max())
     _fault(
         verdict,
@@ -199,14 +198,14 @@ def _between(
 def _answers(
     view: str, outer: pd.DataFrame, inner: pd.DataFrame, end: int, verdict: Verdict
 ) -> None:
-    """Answers that came before the controller had them, and such as the controller gave alone."""
+    """Answers that came before the controller had them, and those that only the controller gave."""
     both = outer.merge(inner, on=["tag", "nth"], suffixes=("", "_in"))
     early = both[both["ps_done"] < both["ps_done_in"]].copy()
     early["line"] = early["line_done"]
     _fault(verdict, "answered early", view, early, "before the controller's answer")
     given = both[both["ps_done_in"].notna()]
     longest = (given["ps_done"] - given["ps_done_in"]).max()
-    # An answer may be under way when the log ends, but no longer than any other was.
+    # An answer may be under way when the log ends, but for no longer than any other was.
     since = end - given["ps_done_in"]
     kept = since > longest if verdict.cut_off or longest > 0 else since >= 0
     lost = given[given["ps_done"].isna() & kept].copy()
@@ -291,7 +290,7 @@ def _grouped(
 
 
 def _speed(rows: pd.DataFrame, view: str) -> float:
-    """How much time of the view's passes in one of the controller's, by medians at both ends."""
+    """The view's time relative to the controller's, by medians at both ends."""
     tenth = max(len(rows) // 10, 1)
     ours, theirs = rows["ps_done"], rows[f"ps_done_{view}"]
     span = ours.tail(tenth).median() - ours.head(tenth).median()

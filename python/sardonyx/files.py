@@ -63,7 +63,7 @@ def replacing(target: Path) -> Iterator[Path]:
     """
     target = Path(os.path.realpath(target))
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Not the target's own name, which may be as long as a name can be.
+    # The scratch name leaves out the target's, which may be as long as a name can be.
     handle, name = tempfile.mkstemp(prefix=".sardonyx.", dir=target.parent)
     os.close(handle)
     scratch = Path(name)
@@ -76,6 +76,6 @@ def replacing(target: Path) -> Iterator[Path]:
     except BaseException as error:
         scratch.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None:
-            # The user knows the target, not the scratch name; pyarrow names no file at all.
+            # The user knows the target, and not the scratch name; pyarrow names no file at all.
             raise OSError(error.errno, os.strerror(error.errno), str(target)) from error
         raise

@@ -23,9 +23,9 @@ from sardonyx import _core
 from sardonyx._core import SardonyxError
 
 C = TypeVar("C", bound=type[Any])
-#: Files with designs, as a path list, that every command of a process and of its children has.
+#: Files with designs, as a path list, which every command of a process and of its children has.
 VARIABLE = "SARDONYX_DESIGNS"
-#: What a class of each kind has at least, as it is called.
+#: The methods that a class of each kind has at least, with their arguments.
 METHODS = {
     "mapping": ("read(self, line, after, plan, is_log)", "write(self, write, plan)"),
     "policy": ("read(self, place, after, plan, is_log)", "write(self, write, plan)"),
@@ -34,7 +34,7 @@ METHODS = {
         "write(self, write, beside, stored, plan)",
     ),
 }
-#: Parts of a declaration that only say something to people; those of the first one stay.
+#: Parts of a declaration that are for people only; those of the first declaration stay.
 SAID = {"source", "line", "cut"}
 
 
@@ -66,9 +66,9 @@ class File:
 _FILES: dict[Path, File] = {}
 _KNOWN: dict[str, Registered] = {}
 _REGISTERED: list[str] = []
-#: Files that are being run, and the hashes of what they hold.
+#: Files that are being run, and the hashes of their contents.
 _RUNNING: dict[Path, str] = {}
-#: Files that were imported: this process knows their designs, those that it starts do not yet.
+#: Files that were imported: this process knows their designs, and its children do not yet.
 _IMPORTED: set[Path] = set()
 
 
@@ -186,7 +186,7 @@ def _table(said: dict[str, Any], what: str) -> Mapping[str, Any]:
 
 
 def _pair(value: Any, meaning: str) -> tuple[Any, str]:
-    """A default, and what it means."""
+    """A default, and its meaning."""
     return value if isinstance(value, tuple) else (value, meaning)
 
 
@@ -228,7 +228,7 @@ def load(file: str | os.PathLike[str]) -> list[str]:
     sys.path.insert(0, str(path.parent))
     _RUNNING[path] = sha256
     try:
-        # Not by the module's loader: it would run what it has kept of a file that was written
+        # The module's loader is not used: it would run its cached copy of a file that was written
         # twice in a second.
         exec(compile(text, str(path), "exec", dont_inherit=True), module.__dict__)
     except SardonyxError as error:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sardonyx import _core
 
-#: What may follow the number of a size.
+#: The suffixes of a size.
 SUFFIXES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-#: What follows the number of a time.
+#: The suffixes of a time.
 UNITS = {"s": 1, "m": 60, "h": 3600}
 
 

@@ -29,7 +29,7 @@ from typing import (
 )
 
 T = TypeVar("T")
-#: What a document must have where a type stands, in words.
+#: The words for each type, for errors in documents.
 _WORDS: dict[Any, str] = {
     str: "a string",
     int: "a whole number",

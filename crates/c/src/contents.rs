@@ -1,4 +1,4 @@
-//! What is written where a host gives no bytes: the line's last content, a random one, or the contents of a trace's
+//! The contents of writes if a host gives no bytes: the line's last content, a random one, or the contents of a trace's
 //! writes, so that deduplication still means something.
 
 use std::collections::HashMap;
@@ -9,16 +9,15 @@ use sardonyx_trace::line::Line;
 
 use crate::handles::{Problem, problem};
 
-/// Lines that are taken from a trace at most; then they come round again.
+/// At most this many lines are taken from a trace; then they come round again.
 const MOST: usize = 1 << 22;
 
-/// The source of bytes that the host does not give.
 #[derive(Default)]
 pub enum Drawn {
-    /// The bytes the host wrote there last: the write changes nothing.
+    /// The bytes that the host wrote there last, so the write changes nothing.
     #[default]
     Last,
-    /// One of so many contents, drawn anew for each write.
+    /// One of this many contents, drawn for each write.
     Pool {
         /// The number of contents; content 0 is zeros.
         size: u64,
@@ -50,7 +49,7 @@ impl Drawn {
         }
     }
 
-    /// Each line is drawn whole, so that its last content does not matter.
+    /// Whether each line is drawn as a whole, so that its last content does not matter.
     pub fn is_drawn(&self) -> bool {
         !matches!(self, Drawn::Last)
     }

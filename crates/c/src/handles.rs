@@ -13,7 +13,7 @@ const SLOTS: usize = 1 << INDEX_BITS;
 const INDEX_BITS: u32 = 12;
 
 struct MemorySlot {
-    /// Counts the memories that have lived in a slot: part of the handle, so that no two are alike.
+    /// The number of memories that have lived in the slot: part of the handle, so that no two are alike.
     generation: u64,
     hosting: Option<Box<Hosting>>,
 }
@@ -29,7 +29,6 @@ thread_local! {
     static ERROR: RefCell<CString> = RefCell::default();
 }
 
-/// An error in words.
 pub struct Problem(pub String);
 
 impl<E: std::error::Error> From<E> for Problem {
@@ -38,7 +37,6 @@ impl<E: std::error::Error> From<E> for Problem {
     }
 }
 
-/// An error of our own.
 pub fn problem<T>(what: impl Into<String>) -> Result<T, Problem> {
     Err(Problem(what.into()))
 }
@@ -101,7 +99,7 @@ pub fn leave(handle: u64) -> Result<Box<Hosting>, Problem> {
 }
 
 /// Runs `call` on the memory of `handle`; returns `failed` if it cannot. After a panic the lock stays poisoned, because
-/// nobody knows what the call left undone.
+/// it is unknown what the call left undone.
 pub fn with<T>(handle: u64, failed: T, call: impl FnOnce(&mut Hosting) -> Result<T, Problem>) -> T {
     guarded(failed, || {
         let mut slot = lock(&TABLE[handle as usize % SLOTS])?;

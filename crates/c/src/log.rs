@@ -1,5 +1,5 @@
-//! The log of a coupling (`host.log`): what the controller was asked and has answered, and beside it what the adapter
-//! and the application say of the same requests. `sardonyx check-host` compares them. Left out: the comparison.
+//! The log of a coupling (`host.log`): the controller's requests and answers, and what the adapter and the application
+//! note of the same requests. `sardonyx check-host` compares them. Left out: the comparison.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -11,19 +11,17 @@ use sardonyx::machine::hosted::{AnswerKind, Told};
 use crate::handles::{Problem, problem};
 use crate::{SARDONYX_APPLICATION, SARDONYX_ASKED, SARDONYX_DONE, SARDONYX_PORT, sardonyx_request};
 
-/// The first line.
 pub const HEAD: &str = "view,event,tag,ps,bytes";
 
 static OPEN: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
 
-/// A log that is being written.
 pub struct HostLog {
     path: String,
     file: BufWriter<File>,
 }
 
 impl HostLog {
-    /// A new log; while another memory writes it, `PATH.2` and so on.
+    /// Makes a new log; while another memory writes it, `PATH.2` and so on.
     pub fn new(path: &str) -> Result<HostLog, Problem> {
         let mut open = OPEN.lock().unwrap_or_else(|poison| poison.into_inner());
         let more = (2..).map(|number: u32| format!("{path}.{number}"));
@@ -42,7 +40,7 @@ impl HostLog {
         Ok(log)
     }
 
-    /// Notes that the controller was asked at `ps`, and whether it took the request.
+    /// Notes a request to the controller at `ps`, and whether the controller took it.
     pub fn asked(
         &mut self,
         request: &sardonyx_request,
@@ -54,7 +52,7 @@ impl HostLog {
         self.line(&format!("controller,{event},{tag},{ps},{size}"))
     }
 
-    /// Notes that the controller has answered.
+    /// Notes an answer of the controller.
     pub fn told(&mut self, told: &Told) -> Result<(), Problem> {
         if !matches!(told.what, AnswerKind::Read | AnswerKind::Written) {
             return Ok(());
@@ -63,7 +61,7 @@ impl HostLog {
         self.line(&format!("controller,done,{tag},{ps},{size}"))
     }
 
-    /// Notes what the adapter says.
+    /// Notes what the adapter or the application tells.
     pub fn noted(
         &mut self,
         view: u32,

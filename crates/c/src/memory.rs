@@ -1,4 +1,4 @@
-//! One memory behind a handle: the hosted machine, and what only this border needs.
+//! One memory behind a handle: the hosted machine, and the state that only this border needs.
 
 use std::ffi::CString;
 
@@ -23,18 +23,16 @@ use crate::{
 
 const LINE: usize = 64;
 
-/// A memory that a host uses.
 pub struct Hosting {
-    /// The machine.
     pub host: Hosted,
     contents: Drawn,
     left: Option<Image>,
-    /// `sardonyx_finish` has ended the input.
+    /// Set once `sardonyx_finish` has ended the input.
     finished: bool,
     /// The log, if requests and answers are logged.
     pub log: Option<HostLog>,
     unlogged: Option<Problem>,
-    /// The text that the host was given last.
+    /// The text that the host got last.
     pub text: CString,
 }
 
@@ -112,7 +110,7 @@ impl Hosting {
                 SARDONYX_NOW => self.host.now().ps(),
                 given => given,
             };
-            // The request was taken, or not, all the same: the next answer says why it is not written down.
+            // The request was taken, or not, all the same: the next call for an answer reports why it is not logged.
             self.unlogged = log.asked(request, ps, taken).err().or(self.unlogged.take());
         }
         Ok(taken)
@@ -131,7 +129,6 @@ impl Hosting {
         }
     }
 
-    /// Ends the input.
     pub fn finish(&mut self) -> Result<(), Problem> {
         self.finished = true;
         self.host.finish()?;
@@ -152,7 +149,7 @@ impl Hosting {
         Ok(told)
     }
 
-    /// The next call for an answer returns a failure of the log instead.
+    /// Whether the next call for an answer returns a failure of the log instead.
     pub fn is_unlogged(&self) -> bool {
         self.unlogged.is_some()
     }
@@ -178,7 +175,6 @@ impl Hosting {
         Ok(self.host.advance_to(Time::from_ps(next * cycle))?)
     }
 
-    /// Cuts the power.
     pub fn cut(&mut self, platform: &str, seed: u64) -> Result<(), Problem> {
         let known = Platform::ALL.into_iter().find(|one| one.name() == platform);
         let Some(platform) = known else {
@@ -192,7 +188,7 @@ impl Hosting {
         Ok(())
     }
 
-    /// Recovers; returns the number of lines kept and lost.
+    /// Recovers. Returns the numbers of lines kept and lost.
     pub fn recover(&mut self) -> Result<(u64, u64), Problem> {
         match self.left.take() {
             Some(left) => {
@@ -203,7 +199,6 @@ impl Hosting {
         }
     }
 
-    /// The figures so far, as JSON.
     pub fn figures(&mut self) -> Result<String, Problem> {
         let outcome = self.host.outcome()?;
         let host = &self.host;

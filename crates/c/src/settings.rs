@@ -7,13 +7,11 @@ use crate::handles::{Problem, problem};
 
 /// The values of the host's own keys.
 pub struct Settings<'p> {
-    /// Options of the memory.
     pub options: HostOptions,
-    /// The contents written where the host gives no bytes.
+    /// The contents of writes for which the host gives no bytes.
     pub contents: Drawn,
-    /// The log of questions and answers.
+    /// The log of requests and answers.
     pub log: Option<&'p str>,
-    /// The machine's keys.
     pub machine: Vec<(String, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! What a file holds, by pages that files share until one is written.
+//! The contents of files, by pages that files share until one is written.
 
 use std::fs::File;
 use std::io;
@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 pub const PAGE: usize = 4096;
-/// Disks promise to write so many bytes whole or not at all.
+/// Disks promise to write this many bytes whole or not at all.
 pub const SECTOR: u64 = 512;
 
 #[derive(Debug)]
@@ -84,7 +84,7 @@ impl FileContent {
         }
     }
 
-    /// Sets the size; what a smaller one cuts off is zeros from then on.
+    /// Sets the size; bytes that a smaller size cuts off are zeros from then on.
     pub fn resize(&mut self, size: u64) {
         if size < self.size {
             let (page, within) = (size as usize / PAGE, size as usize % PAGE);
@@ -110,7 +110,7 @@ impl FileContent {
             })
     }
 
-    /// Pages of zeros count as those that were never written.
+    /// Hashes the content. Pages of zeros count as those that were never written.
     pub fn hash_into(&self, hasher: &mut blake3::Hasher) {
         hasher.update(&self.size.to_le_bytes());
         for (at, page, length) in self.parts() {
@@ -144,7 +144,6 @@ impl FileContent {
         Ok(())
     }
 
-    /// All of it.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.size as usize];
         for (at, page, length) in self.parts() {

@@ -1,4 +1,4 @@
-//! Which images are tried, pass after pass: each is a cut, and what it leaves of the effects that are not sure then.
+//! The images that are tried, pass after pass: each is a cut, with some of the effects that are not sure then.
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -7,43 +7,41 @@ use rustc_hash::FxHashMap;
 use crate::model::{Class, Model};
 use crate::operations::Operation;
 
-/// How an image differs from what the program had done.
+/// The difference between an image and what the program had done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ImageKind {
-    /// What is sure, and nothing else.
+    /// Only what is sure.
     Sure,
-    /// Everything until the cut.
     Whole,
-    /// Everything but one part of one operation, and what needs that.
+    /// Everything except one part of one operation, and what needs that part.
     Missing,
-    /// What is sure and one part of one operation, with what that needs.
+    /// Everything that is sure and one part of one operation, with what that part needs.
     Alone,
-    /// What is sure, and all up to some operation.
     Prefix,
-    /// Everything, but the data of one operation only in part.
+    /// Everything, with the data of one operation only in part.
     Torn,
     Random,
 }
 
 #[derive(Clone, Debug)]
 pub struct FolderImage {
-    /// After so many operations.
+    /// The number of operations before the cut.
     pub cut: u32,
     pub kind: ImageKind,
-    /// The effects that it has beyond what is sure, in their order.
+    /// The effects that it has beyond those that are sure, in their order.
     pub present: Vec<u32>,
-    /// Whether blocks without their data hold what was deleted before, instead of zeros.
+    /// Set if blocks without their data hold deleted data instead of zeros.
     pub stale: bool,
 }
 
-/// Cuts are tried in so many rounds, each over cuts that lie so far apart, so that what is left out lies everywhere.
+/// Cuts are tried in this many rounds, each over cuts this far apart, so that cuts left out at the end lie everywhere.
 const STRIDE: u32 = 16;
-/// Parts of operations that are left out or alone at one cut, at most: the last so many, and as many drawn ones.
+/// At one cut this many parts of operations are left out or alone at most: the last ones, and as many drawn ones.
 const PARTS: usize = 32;
-/// Images of one cut in each round of drawn ones.
+/// A round draws this many images of one cut.
 const DRAWN: usize = 4;
 
-/// Parts of operations: the effects of one class.
+/// A part of an operation: its effects of one class.
 pub type OperationPart = (u32, Class);
 
 pub fn parts(model: &Model, effects: &[u32]) -> Vec<(OperationPart, Vec<u32>)> {
@@ -61,18 +59,18 @@ pub fn parts(model: &Model, effects: &[u32]) -> Vec<(OperationPart, Vec<u32>)> {
     found
 }
 
-/// What a cut may leave, as flags of its optional effects.
+/// A choice among the effects that a cut may leave, as flags of its optional effects.
 pub struct Choice<'a> {
     model: &'a Model,
     pub optional: &'a [u32],
     pub present: Vec<bool>,
     first: u32,
-    /// For each effect from the first optional one on, its place among them and 1; 0 if it is sure.
+    /// For each effect from the first optional one on, its place among them plus 1; 0 if it is sure.
     places: Vec<u32>,
 }
 
 impl<'a> Choice<'a> {
-    /// Everything, or nothing, of some effects that are in their order.
+    /// Chooses all or none of some effects that are in their order.
     pub fn new(model: &'a Model, optional: &'a [u32], all: bool) -> Choice<'a> {
         let first = optional.first().copied().unwrap_or_default();
         let length = optional.last().map_or(0, |last| last - first + 1);
@@ -102,7 +100,6 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Takes away what lacks something that it needs.
     pub fn drop_needy(&mut self) {
         for place in 0..self.optional.len() {
             if self.present[place] {
@@ -113,7 +110,6 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Adds what something needs that is there.
     pub fn add_needed(&mut self) {
         for place in (0..self.optional.len()).rev() {
             if self.present[place] {
@@ -134,7 +130,7 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// All images, in the order in which they are tried; it ends when drawing finds none that are new for a while.
+/// All images, in the order in which they are tried; it ends if drawing finds none that are new for a while.
 pub struct ImagePlan<'a> {
     model: &'a Model,
     operations: &'a [Operation],
@@ -144,12 +140,12 @@ pub struct ImagePlan<'a> {
     /// The position among the cuts of the pass.
     at: u32,
     batch: Vec<FolderImage>,
-    /// How many images were new, and how many had been when the pass began.
+    /// The number of new images, and their number when the pass began.
     pub new_images: u64,
     new_before: u64,
 }
 
-/// The passes by their names; the last is repeated.
+/// The names of the passes; the last is repeated.
 pub const PASSES: [&str; 4] = [
     "all and nothing",
     "one left out, one alone",
@@ -181,7 +177,7 @@ impl<'a> ImagePlan<'a> {
         self.operations.len() as u32 + 1
     }
 
-    /// The cut at a position of a pass: those far apart come first.
+    /// The cut at a position of a pass: cuts that are far apart come first.
     fn cut(&self, at: u32) -> u32 {
         let mut left = at;
         for round in 0..STRIDE {
@@ -268,7 +264,6 @@ impl<'a> ImagePlan<'a> {
 impl Iterator for ImagePlan<'_> {
     type Item = FolderImage;
 
-    /// The next image; `None` once nothing new is drawn.
     fn next(&mut self) -> Option<FolderImage> {
         loop {
             if let Some(image) = self.batch.pop() {
@@ -290,7 +285,7 @@ impl Iterator for ImagePlan<'_> {
     }
 }
 
-/// The last parts, and some of those before.
+/// The last parts, and some of the parts before.
 fn some_parts(
     model: &Model,
     optional: &[u32],
@@ -304,7 +299,7 @@ fn some_parts(
     parts
 }
 
-/// Each operation's part, or each of its sectors, is there with a probability that is drawn too.
+/// Chooses each operation's part, or each of its sectors, with a probability that is drawn too.
 fn drawn<'a>(mut choice: Choice<'a>, random: &mut impl Rng) -> Choice<'a> {
     let share = [0.1, 0.5, 0.9][random.random_range(0..3)];
     let whole = random.random_bool(0.5);

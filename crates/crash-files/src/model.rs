@@ -1,5 +1,5 @@
-//! What a power cut may leave: every operation as effects, which need each other and become sure by syncs, as a
-//! platform has it.
+//! The effects that a power cut may leave: every operation as effects, which need each other and become sure by syncs,
+//! as a platform has it.
 //!
 //! A cut leaves every effect that is sure by then, and any others that have begun, as long as each has what it needs.
 //! `docs/crash/files.md` has the platforms and their sources.
@@ -13,14 +13,13 @@ use crate::content::{PAGE, SECTOR};
 use crate::operations::{Act, Name, Operation, Sync};
 use crate::tree::{FileTree, Inode};
 
-/// What a file system promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Platform {
     /// ext4 with `data=ordered` and delayed allocation
     Ordered,
     /// ext4 with `data=writeback`
     Writeback,
-    /// What POSIX and the manual pages promise, and no more
+    /// Only what POSIX and the manual pages promise
     Strict,
 }
 
@@ -42,7 +41,6 @@ impl Platform {
         self != Platform::Strict
     }
 
-    /// Whether new blocks may hold what was deleted before.
     pub fn shows_stale(self) -> bool {
         self == Platform::Writeback
     }
@@ -66,7 +64,7 @@ pub enum EffectKind {
         length: usize,
         fresh: bool,
     },
-    /// `grows` if an earlier size that comes later leaves it as it is.
+    /// `grows` is set if an earlier size that comes later leaves it as it is.
     Size {
         inode: Inode,
         size: u64,
@@ -77,7 +75,6 @@ pub enum EffectKind {
 
 #[derive(Clone, Debug)]
 pub struct Effect {
-    /// The index of its operation.
     pub operation: u32,
     pub what: EffectKind,
     /// Effects without which a cut cannot leave it; all of them come earlier.
@@ -95,7 +92,7 @@ impl Effect {
         }
     }
 
-    /// Does to a tree what it says; `stale` instead of its data, if given.
+    /// Does the effect to a tree, with `stale` bytes instead of its data if that is set.
     pub fn apply(&self, operations: &[Operation], tree: &mut FileTree, stale: bool) {
         match &self.what {
             EffectKind::Data {
@@ -130,16 +127,13 @@ impl Effect {
     }
 }
 
-/// What blocks hold that were another file's: *assumed*, any byte that is unlikely to pass for data.
+/// The bytes of blocks that were another file's: *assumed*, any byte that is unlikely to pass for data.
 const STALE: u8 = 0xa5;
 
-/// All effects of a run, in its order.
 #[derive(Debug, Default)]
 pub struct Model {
     pub effects: Vec<Effect>,
-    /// The effects of each operation.
     pub of_operation: Vec<Range<u32>>,
-    /// The effects that each operation makes sure.
     pub made_sure: Vec<Vec<u32>>,
 }
 
@@ -175,12 +169,12 @@ impl Model {
 #[derive(Clone, Copy, Debug, Default)]
 struct File {
     size: u64,
-    /// Its last size that data set, and the last that cut something off, with where.
+    /// The last size that data set, and the last that cut something off, with its offset.
     grown: Option<u32>,
     shrunk: Option<(u32, u64)>,
 }
 
-/// How far the journal was when an inode was last changed at all, and when its size or its being there was.
+/// The positions of the journal when an inode was last changed at all, and when its size or its existence was.
 #[derive(Clone, Copy, Debug, Default)]
 struct Touched {
     any: Option<u32>,
@@ -194,12 +188,11 @@ struct Builder {
     files: FxHashMap<Inode, File>,
     sectors: FxHashMap<(Inode, u64), u32>,
     names: FxHashMap<Name, u32>,
-    /// The last effect in the journal.
     journal: Option<u32>,
-    /// Effects that are not sure: data and sizes by their file, names by their folder.
+    /// Effects that are not sure: data and sizes by file, names by folder.
     open: FxHashMap<Inode, Vec<u32>>,
     touched: FxHashMap<Inode, Touched>,
-    /// Data and sizes that a failed sync did not write, and that no later one tries again.
+    /// Data and sizes that a failed sync did not write, and that no later sync tries again.
     lost: FxHashSet<u32>,
 }
 
@@ -301,7 +294,7 @@ impl Builder {
         }
     }
 
-    /// Names that lead elsewhere, at once.
+    /// Adds an effect that makes names lead elsewhere, at once.
     fn name(&mut self, names: Vec<(Name, Option<Inode>)>, mut needs: Vec<u32>) {
         let earlier = names.iter().filter_map(|(name, _)| self.names.get(name));
         needs.extend(earlier);
@@ -318,12 +311,12 @@ impl Builder {
     fn rename(&mut self, from: &Name, to: &Name, inode: Inode, replaces: bool) {
         let (gone, new) = ((from.clone(), None), (to.clone(), Some(inode)));
         if self.platform == Platform::Strict {
-            // The old name goes after the new one is there, so that the file is never lost.
+            // The old name goes only after the new one exists, so the file is never lost.
             self.name(vec![new], Vec::new());
             let needs = vec![self.names[to]];
             self.name(vec![gone], needs);
         } else {
-            // auto_da_alloc: what replaces a file by a rename has its data on the disk before.
+            // auto_da_alloc: a file that replaces another by a rename has its data on the disk first.
             let data = match replaces && self.platform == Platform::Ordered {
                 true => self.open.get(&inode).cloned().unwrap_or_default(),
                 false => Vec::new(),
@@ -343,7 +336,7 @@ impl Builder {
             let number = self.sector(inode, &file, (offset, at, next));
             page_data.push(number);
             if next > size && (next == end || next.is_multiple_of(PAGE as u64)) {
-                // A block that was there is not waited for: ext4_da_write_end sets the size on the disk at once.
+                // A block that existed is not waited for: ext4_da_write_end sets the size on the disk at once.
                 let there =
                     size / PAGE as u64 == at / PAGE as u64 && !size.is_multiple_of(PAGE as u64);
                 let mut needs: Vec<u32> = file.grown.into_iter().collect();
@@ -394,7 +387,7 @@ impl Builder {
         let mut needs: Vec<u32> = file.shrunk.map(|(number, _)| number).into_iter().collect();
         needs.extend(self.journal.filter(|_| self.platform.has_journal()));
         if size < file.size {
-            // What it cuts off does not matter any more, and may not come back after it.
+            // Data that it cuts off do not matter any more, and may not come back after it.
             let effects = &self.model.effects;
             let beyond = |number: &&u32| match &effects[**number as usize].what {
                 EffectKind::Data { offset, length, .. } => offset + *length as u64 > size,
@@ -444,14 +437,13 @@ impl Builder {
         }
     }
 
-    /// Makes an effect sure, and all that it needs.
     fn make_sure(&mut self, number: u32) {
         let mut left = vec![number];
         while let Some(number) = left.pop() {
             let effect = &mut self.model.effects[number as usize];
             if effect.sure.is_none() {
                 effect.sure = Some(self.number);
-                // A size that is written later does not bring lost data back; data of one sector do.
+                // A later size does not bring lost data back, but later data of the sector do.
                 let brings = effect.class() == Class::Data;
                 let needs = effect.needs.iter().copied();
                 left.extend(needs.filter(|need| brings || !self.lost.contains(need)));
@@ -509,7 +501,7 @@ mod tests {
         tree
     }
 
-    /// All that `f`, `g` and `t` can hold after a cut at the end, each with a dash where it is not there.
+    /// All contents of `f`, `g` and `t` after a cut at the end, with a dash for a missing file.
     fn left(platform: Platform, acts: &[Act]) -> BTreeSet<String> {
         let operation = |act: &Act| Operation {
             act: act.clone(),

@@ -1,10 +1,9 @@
-//! What a program did to the files below a folder, in one order.
+//! The operations of a program on the files below a folder, in one order.
 
 use std::ffi::OsString;
 
 use crate::tree::Inode;
 
-/// A name in a folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name {
     pub folder: Inode,
@@ -50,11 +49,11 @@ pub enum Act {
         range: Option<(u64, u64)>,
     },
     SyncAll,
-    /// A sync that ended with an error: what it was to write counts as written to the kernel, and is on no disk.
+    /// A sync that ended with an error: the kernel counts its data as written, and no disk has them.
     Fail {
         inode: Inode,
     },
-    /// What went to the descriptor that is asked for is in `text`; what went to other outputs is not.
+    /// Text for the descriptor that is asked for is in `text`; text for other outputs is not kept.
     Acknowledge {
         text: Vec<u8>,
     },
@@ -73,9 +72,8 @@ pub enum Sync {
 #[derive(Clone, Debug)]
 pub struct Operation {
     pub act: Act,
-    /// The system call and what it was of, for people: `rename("a.tmp", "a")`.
+    /// The system call and its objects, for people: `rename("a.tmp", "a")`.
     pub shown: String,
-    /// The path below the folder, of what it was done to.
     pub path: String,
     /// The index of its command among [`RecordedRun::commands`].
     pub command: u32,

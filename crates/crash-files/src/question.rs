@@ -1,4 +1,4 @@
-//! What a crash test of a program that writes files is asked.
+//! The question that a crash test of a program that writes files answers.
 
 use std::path::PathBuf;
 
@@ -52,7 +52,6 @@ pub struct Question {
     pub keep: Option<PathBuf>,
 }
 
-/// The defaults of what a question may leave out.
 mod defaults {
     pub(crate) fn standard_output() -> i32 {
         1

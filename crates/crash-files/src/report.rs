@@ -1,4 +1,4 @@
-//! What was found, as one JSON document, in the shape of the other crash tests' reports.
+//! The report as one JSON document, in the shape of the other crash tests' reports.
 
 use serde_json::{Value, json};
 
@@ -7,9 +7,8 @@ use crate::model::{Class, Effect, EffectKind, Model};
 use crate::operations::{Act, Operation};
 use crate::search::{Cause, Explored};
 
-/// Operations of a cause that its summary names, of each side.
 const NAMED: usize = 2;
-/// Calls that are kept of each operation's stack.
+/// This many calls of each operation's stack are kept.
 const CALLS: usize = 8;
 
 pub fn report(explored: &Explored) -> Value {
@@ -154,7 +153,6 @@ fn shown(explored: &Explored, cause: &Cause) -> Value {
 }
 
 impl Explored {
-    /// How many times the program had acknowledged something before a cut.
     fn acked(&self, cut: usize) -> usize {
         let before = &self.recording.operations[..cut];
         before
@@ -164,7 +162,7 @@ impl Explored {
     }
 }
 
-/// The last acknowledgement before the cut of what was missing.
+/// The last acknowledgement before the cut that spoke of what was missing.
 fn promise(explored: &Explored, reduced: &crate::search::reduce::Reduced) -> Option<usize> {
     let from = reduced
         .late
@@ -292,7 +290,7 @@ fn summary(explored: &Explored, cause: &Cause) -> String {
     }
 }
 
-/// Which sync is missing, from an operation until another.
+/// Tells which sync is missing between an operation and another.
 fn fate(explored: &Explored, at: usize, class: Class, until: usize) -> String {
     let operations = &explored.recording.operations;
     let operation = &operations[at];

@@ -16,7 +16,6 @@ use crate::operations::{Act, Name};
 
 /// A file, a folder or a symbolic link, by its number in the tree; links of one file share it.
 pub type Inode = u32;
-/// The folder itself.
 pub const ROOT: Inode = 0;
 
 #[derive(Clone, Debug)]
@@ -36,7 +35,7 @@ impl FileNode {
     }
 }
 
-/// Every inode that there ever is, whether a name leads to it or not.
+/// All inodes that there ever are, whether a name leads to them or not.
 #[derive(Clone, Debug)]
 pub struct FileTree {
     pub nodes: Vec<FileNode>,
@@ -44,7 +43,6 @@ pub struct FileTree {
 }
 
 impl FileTree {
-    /// An empty folder.
     #[cfg(test)]
     pub fn empty() -> FileTree {
         let mut tree = FileTree {
@@ -55,7 +53,7 @@ impl FileTree {
         tree
     }
 
-    /// What a folder holds, and the identity on its file system of every inode. Sockets, pipes and devices are left out.
+    /// Reads a folder, and the identity of every inode on its file system. Sockets, pipes and devices are left out.
     ///
     /// # Errors
     /// Something cannot be read.
@@ -113,7 +111,6 @@ impl FileTree {
         Ok(Some(inode))
     }
 
-    /// Adds an inode to which no name leads.
     pub fn add(&mut self, node: FileNode, mode: u32) -> Inode {
         self.nodes.push(node);
         Arc::make_mut(&mut self.modes).push(mode & 0o777);
@@ -145,7 +142,7 @@ impl FileTree {
         }
     }
 
-    /// What an operation does, where nothing is cut.
+    /// Does an operation, as if nothing were cut.
     pub fn apply(&mut self, act: &Act) {
         let mut enter = |name: &Name, target| self.enter(name.folder, &name.name, target);
         match act {
@@ -181,8 +178,8 @@ impl FileTree {
         }
     }
 
-    /// Damaged: for [form](damage) 0 an empty folder; for each other with the bytes of all files damaged, and for every
-    /// second with one file, another each time, empty.
+    /// A damaged copy: for [form](damage) 0 an empty folder; for each other form one with the bytes of all files
+    /// damaged, and for every second form with one file, another each time, empty.
     pub fn damaged(&self, form: u32) -> FileTree {
         let mut tree = self.clone();
         if form == 0 {
@@ -205,7 +202,6 @@ impl FileTree {
         tree
     }
 
-    /// The paths of all files, where the folder lies at `place`.
     pub fn files(&self, place: &Path) -> Vec<PathBuf> {
         let files =
             (0..self.nodes.len()).filter(|&one| matches!(self.nodes[one], FileNode::File(_)));
@@ -229,7 +225,6 @@ impl FileTree {
         below.find_map(|(name, target)| self.path_below(*target, to, &path.join(name)))
     }
 
-    /// A hash of all that can be seen in it.
     pub fn hash(&self) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new();
         self.hash_node(ROOT, &mut hasher, 0);
@@ -255,18 +250,18 @@ impl FileTree {
         }
     }
 
-    /// Makes a folder that does not exist hold all of it.
+    /// Makes a folder that does not exist, with all of it.
     ///
     /// # Errors
-    /// No room.
+    /// There is no room.
     pub fn put(&self, folder: &Path) -> io::Result<()> {
         self.put_node(ROOT, folder, &mut BTreeMap::new(), 0)
     }
 
-    /// Makes a folder that is there hold all of it, and nothing else.
+    /// Makes a folder that exists hold all of it, and nothing else.
     ///
     /// # Errors
-    /// No room; something may not be removed.
+    /// There is no room, or something may not be removed.
     pub fn restore(&self, folder: &Path) -> io::Result<()> {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
@@ -311,7 +306,7 @@ impl FileTree {
         Ok(())
     }
 
-    /// The path of the first thing in which a folder differs from it, or in which it differs from the folder.
+    /// The path of the first difference between a folder and this one.
     ///
     /// # Errors
     /// Something cannot be read.
@@ -351,7 +346,7 @@ impl FileTree {
     }
 }
 
-/// Folders in folders beyond this are not shown: a cut may leave a folder that is in itself.
+/// Folders are shown to this depth, because a cut may leave a folder that is in itself.
 const DEEPEST: usize = 64;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! The recording below a design: what of the pool could be read after a cut if the program knows nothing of counters,
-//! and if its commit stores were marked.
+//! The recording below a design: how much of the pool could be read after a cut if the program knows nothing of
+//! counters, and if its commit stores were marked.
 //!
-//! A *commit store* is assumed to be one that a fence waits for alone: the only line of its fence, with at most eight
+//! A *commit store* is assumed to be one that has a fence to itself: the only line of its fence, with at most eight
 //! bytes changed. A marked one is written with its counter, and every other flush is followed by a write-back of its
 //! line of counters (SCA, HPCA 2018, Sec. IV).
 
@@ -30,11 +30,11 @@ const PAGE_LINES: u64 = 4096 / LINE as u64;
 /// The pool's part of a recording, as a core's operations.
 struct PoolCore<'a> {
     recording: &'a Recording,
-    /// The first page of each file, where they lie one after the other.
+    /// The first page of each file, with the files one after the other.
     pages: &'a [u64],
     next: usize,
     row: u64,
-    /// Stores that are marked; none without marks.
+    /// The marked stores; `None` without marks.
     marked: Option<&'a FxHashSet<u32>>,
 }
 
@@ -56,7 +56,7 @@ impl OpSource for PoolCore<'_> {
                 let slot = &self.recording.lines[slot as usize];
                 Virtual(self.recording.line_of_all(slot, self.pages))
             };
-            // A record of anything else is an instruction, at least.
+            // Any other record stands for at least one instruction.
             batch.compute((event.row - self.row).min(1 << 20) as u32);
             self.row = event.row;
             match event.act {
@@ -136,18 +136,16 @@ pub struct Shown {
 /// Runs the program's recovery on the pool as its lines read after a cut; an unreadable line holds the noise that it
 /// decrypts to.
 ///
-/// It is not known which moment of the recording a cut of the machine is, so nothing counts as acknowledged.
+/// It is unknown which moment of the recording a cut of the machine is, so nothing counts as acknowledged.
 pub struct OnReads<'a> {
     recovery: &'a Recovery,
     recording: &'a Recording,
     folder: TempDir,
     grounds: Vec<File>,
-    /// Recoveries are run at one cut in so many.
     every: u64,
 }
 
 impl<'a> OnReads<'a> {
-    /// Runs recoveries at one cut in `every`.
     pub fn new(
         recovery: &'a Recovery,
         recording: &'a Recording,
@@ -201,7 +199,6 @@ impl<'a> OnReads<'a> {
     }
 }
 
-/// Recoveries on what the cuts of a run left.
 #[derive(Default)]
 struct Recovered {
     cuts: u64,
@@ -211,7 +208,6 @@ struct Recovered {
 }
 
 impl Recovered {
-    /// Runs the recovery if this cut's turn has come.
     fn cut(&mut self, lines: &[(u64, Line)], runner: &OnReads<'_>) {
         self.cuts += 1;
         if self.cuts.is_multiple_of(runner.every) && self.problem.is_none() {

@@ -1,8 +1,9 @@
-//! Crash tests of real programs: what their memory could hold after a power cut, and whether their own recovery copes.
+//! Crash tests of real programs: the contents of their memory that a power cut could leave, and whether their own
+//! recovery copes.
 //!
 //! [`recording`] holds what a program did to its files and when that is persistent; [`images`] what a cut could leave;
 //! [`recovery`] the program's own recovery, run on one image; [`search`] which cuts and images are tried, as a
-//! [`question`] asks, and what a failure comes down to; [`report`] the findings, by line of code.
+//! [`question`] asks, and how a failure is reduced; [`report`] the findings, by line of code.
 //!
 //! `docs/crash-test/real-programs.md` tells the whole. Left out: bit errors, and reserve power that fails.
 

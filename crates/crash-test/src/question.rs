@@ -1,4 +1,4 @@
-//! What a crash test is asked.
+//! The question that a crash test answers.
 
 use std::path::PathBuf;
 
@@ -92,7 +92,6 @@ impl Question {
     }
 }
 
-/// The defaults of what a question may leave out.
 mod defaults {
     pub(crate) fn zero() -> Vec<i32> {
         vec![0]

@@ -1,4 +1,4 @@
-//! For tests: recordings made by hand, and all that an exploration of one needs.
+//! Helpers of tests: recordings made by hand, and all that an exploration of one needs.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(crate) enum Do {
     Elsewhere,
 }
 
-/// Line numbers and the value of all bytes of a line after a store; each record is a row.
+/// Makes a recording of these acts: a store has the line's number and the value of all its bytes; each record is a row.
 pub(crate) fn recording(program: &[(u16, Do)]) -> Recording {
     recording_on(Platform::Adr, program)
 }

@@ -1,4 +1,4 @@
-//! What is persistent when, on recordings made by hand; and the images of a cut, each once.
+//! The rules of persistence on recordings made by hand, and the images of a cut, each once.
 
 use std::collections::BTreeSet;
 
@@ -47,12 +47,12 @@ fn a_flush_is_sure_after_a_fence_of_its_own_thread_only() {
         last(&[(0, Store(0, 1)), (0, Clwb(0)), (1, Fence)]),
         [0, 0, 0]
     );
-    // A flush takes what another thread stored.
+    // A flush covers what another thread stored.
     assert_eq!(
         last(&[(0, Store(0, 1)), (1, Clwb(0)), (1, Fence)]),
         [1, 0, 0]
     );
-    // What is stored after the flush waits for the next.
+    // A store after the flush waits for the next one.
     let twice = [(0, Store(0, 1)), (0, Clwb(0)), (0, Store(0, 2)), (0, Fence)];
     assert_eq!(last(&twice), [1, 0, 0]);
 }
@@ -79,7 +79,7 @@ fn there_is_a_cut_wherever_the_images_change_and_nowhere_else() {
         (0, Store(1, 2)),
         (0, Fence),
     ];
-    // Before the first fence, before the store's fence, at the end nothing new.
+    // The cuts are before the first fence and before the store's fence; the end has nothing new.
     assert_eq!(sure(&program), [[0, 0, 0], [1, 0, 0]]);
 }
 
@@ -146,7 +146,7 @@ fn eadr_keeps_every_store() {
     let program = [(0, Store(0, 1)), (0, Store(1, 2)), (0, Store(0, 3))];
     let (_, values) = images(&recording(&program), Platform::Eadr);
     let all: Vec<_> = values.into_iter().map(|(_, held)| held).collect();
-    // The first cut is after the first store: before it there is nothing that the program did.
+    // The first cut is after the first store: before it the program has done nothing.
     assert_eq!(all, [[1, 0], [1, 2], [3, 2]].map(|held| held.to_vec()));
 }
 
@@ -190,7 +190,7 @@ fn a_page_is_what_it_was_at_some_moment_and_two_pages_are_of_any() {
     let sectors = held(Platform::Sectors);
     assert!(sectors.contains(&[0, 2, 0, 0]) && sectors.contains(&[1, 0, 0, 4]));
     assert!(sectors.iter().all(|&[a, _, _, c]| a >= c.min(1)));
-    // What whole pages can hold sectors can as well, and not the other way round.
+    // Sectors can hold what whole pages can, and not the other way round.
     assert!(pages.iter().all(|&[a, _, _, c]| a >= c.min(1)));
     assert!(!sectors.is_subset(&pages));
 }

@@ -36,14 +36,13 @@ use sardonyx_workload::Workload;
 
 const PROGRESS_EVERY: u64 = 16;
 
-/// A run whose orders are all to be tried.
 #[derive(Clone, Debug)]
 pub struct Exhaustive {
     /// The run; only the platform of its options counts, and whether there are later lives.
     pub run: OneRun,
-    /// The number of states beyond which it gives up without a verdict.
+    /// Beyond this number of states the search gives up without a verdict.
     pub most_states: u64,
-    /// This order alone: at each choice, the number of the write that goes first.
+    /// If set, only this order is tried: at each choice, the number of the write that goes first.
     pub order: Option<Vec<u16>>,
 }
 
@@ -54,7 +53,7 @@ pub struct Proof {
     pub platform: &'static str,
     pub tear: &'static str,
     pub guarantee: &'static str,
-    /// Runs of the first life, each in an order of its own.
+    /// Runs of the first life, each in another order.
     pub orders: u64,
     /// Different states in which one of several writes could go first, and the final state.
     pub states: u64,
@@ -62,9 +61,8 @@ pub struct Proof {
     pub choices: u64,
     /// The most writes that could go at one choice.
     pub most_at_once: u64,
-    /// Cuts of the first life.
     pub cuts: u64,
-    /// Different contents of the medium after a cut from which a second life was lived.
+    /// Different contents of the medium after a cut, each of which a second life began with.
     pub lives: u64,
     pub recovery_orders: u64,
     /// Different states of second lives, counted as those of the first life.
@@ -77,12 +75,10 @@ pub struct Proof {
     pub complete: bool,
     pub verdict: ShownInAll,
     pub fails: bool,
-    /// The first violation of each kind.
     pub violations: Vec<InOrder>,
     pub seconds: f64,
 }
 
-/// The verdict of all orders on a design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ShownInAll {
@@ -96,7 +92,6 @@ pub enum ShownInAll {
     Broken,
 }
 
-/// A violation, and the order of writes that shows it.
 #[derive(Clone, Debug, Serialize)]
 pub struct InOrder {
     #[serde(flatten)]
@@ -105,7 +100,6 @@ pub struct InOrder {
     pub order: Vec<u16>,
 }
 
-/// What has been found until now.
 #[derive(Default)]
 struct OrdersFound {
     orders: u64,
@@ -118,7 +112,7 @@ struct OrdersFound {
     kinds: BTreeMap<Kind, (u64, InOrder)>,
 }
 
-/// What second lives have shown until now.
+/// The findings on second lives so far.
 #[derive(Default)]
 struct Later {
     begun: FxHashSet<u64>,
@@ -235,8 +229,8 @@ impl Exhaustive {
         }
     }
 
-    /// Lives the life after the cut at which `survivors` stand in all orders, each cut everywhere; how many
-    /// cuts that was.
+    /// Lives the life after the cut at which `survivors` stand in all orders, and cuts each everywhere. Returns the
+    /// number of cuts.
     fn live(
         &self,
         history: &History,
@@ -291,7 +285,7 @@ impl Exhaustive {
     }
 }
 
-/// Looks at the cuts of `new`, what came before them being known.
+/// Checks the cuts of `new`; the cuts before them are known already.
 fn look_at(checker: &mut Checker, new: Range<u64>) {
     checker.skip_to(new.start);
     checker.look();
@@ -301,7 +295,7 @@ fn look_at(checker: &mut Checker, new: Range<u64>) {
 }
 
 impl OrdersFound {
-    /// Looks at the cuts of `new`, what came before them being known.
+    /// Checks the cuts of `new`; the cuts before them are known already.
     fn look(
         &mut self,
         history: &History,
@@ -345,12 +339,12 @@ impl OrdersFound {
     }
 }
 
-/// The orders that are left, depth first, and the points that have been reached.
+/// A depth-first walk over the orders that are left, with the points that have been reached.
 struct OrderWalk {
     todo: Vec<Vec<u16>>,
     seen: FxHashSet<u64>,
     most: u64,
-    /// The one order that is wanted.
+    /// Set if only one order is wanted.
     one: bool,
 }
 
@@ -371,12 +365,12 @@ impl OrderWalk {
         self.todo.pop()
     }
 
-    /// Whether all that there is to do has been done when nothing is left to do.
+    /// Whether the walk has covered everything by the time that no order is left.
     fn is_complete(&self) -> bool {
         self.seen.len() as u64 <= self.most
     }
 
-    /// The run of `chosen` has `made` these choices and has so many positions: those of them that no run
+    /// The run of `chosen` has `made` these choices and has this many positions. Returns the positions that no run
     /// before has shown.
     fn follow(&mut self, chosen: &[u16], made: &[Choice], positions: u64) -> Range<u64> {
         if self.one {
@@ -401,7 +395,7 @@ impl OrderWalk {
     }
 }
 
-/// What a cut at which `survivors` stand leaves, and all that was accepted before it, as a number.
+/// Condenses into a number what a cut at which `survivors` stand leaves, with all that was accepted before it.
 fn state_of(history: &History, survivors: &Survivors) -> u64 {
     let mut hasher = FxHasher::default();
     let image = survivors.untimed.image();
@@ -494,7 +488,8 @@ mod tests {
         }
     }
 
-    /// Choices of a made-up run in which `n` writes may go in any order: what comes is the set that is left.
+    /// The choices of a made-up run in which `n` writes may go in any order: a state is the set of writes that are
+    /// left.
     fn run(n: u16, chosen: &[u16]) -> Vec<Choice> {
         let mut left: Vec<u16> = (0..n).collect();
         let mut made = Vec::new();

@@ -98,7 +98,6 @@ pub fn explore(
     Some(all)
 }
 
-/// `count` positions in order, drawn from the history's seed.
 fn drawn(history: &History, count: u64) -> Vec<u64> {
     let mut random = ChaCha8Rng::seed_from_u64(history.seed);
     let mut drawn: Vec<u64> = (0..count)

@@ -1,18 +1,14 @@
-//! What an exploration is asked to do: where the power is cut, what survives a cut, and how thoroughly each cut is
-//! checked.
+//! The options of an exploration: where the power is cut, what survives a cut, and how thoroughly each cut is checked.
 
 use crate::attacker::report::Attacks;
 use crate::history::{History, HistoryError, Result};
 use crate::platform::{Platform, Tear};
 
-/// At which positions of a history the power is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cuts {
-    /// At every position.
     All,
-    /// At this many positions, drawn from the seed.
+    /// This many positions, drawn from the seed.
     Sample(u64),
-    /// At this position alone.
     One(u64),
 }
 
@@ -35,7 +31,6 @@ impl Cuts {
         }
     }
 
-    /// The same, of those that are drawn at most so many.
     pub(crate) fn at_most(self, positions: u64) -> Cuts {
         match self {
             Cuts::Sample(count) => Cuts::Sample(count.min(positions)),
@@ -52,7 +47,6 @@ impl Cuts {
     }
 }
 
-/// How to explore.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     pub platform: Platform,
@@ -63,9 +57,8 @@ pub struct Options {
     pub full_one_in: u64,
     /// The part of a line that a cut leaves whole while the line is being accepted.
     pub tear: Tear,
-    /// The attacks on each run, if it is attacked.
     pub attacks: Option<Attacks>,
-    /// Number of threads; 0: one for each processor.
+    /// The number of threads; 0 stands for one on each processor.
     pub threads: usize,
 }
 

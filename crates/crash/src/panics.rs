@@ -11,7 +11,7 @@ thread_local! {
 }
 static HOOK: Once = Once::new();
 
-/// What `act` returns, or the message and the place of its panic; the panic prints nothing.
+/// Returns what `act` returns, or the message and place of its panic, which prints nothing.
 pub fn caught<T>(act: impl FnOnce() -> T) -> Result<T, String> {
     HOOK.call_once(|| {
         let before = panic::take_hook();

@@ -1,7 +1,7 @@
-//! What a recovery of integrity reads, computes and writes after a power cut, counted in the recovery itself; and how
-//! long that takes, by the engine. A medium is filled, all is written back, further writes leave dirty lines in the
-//! caches, and the power goes. Left out: the reads of the layers above in their own recoveries; dependencies within the
-//! recovery, so reads go as fast as the medium serves them, and writes follow.
+//! The cost of an integrity's recovery after a power cut: what it reads, computes and writes, counted in the recovery
+//! itself, and how long that takes by the engine. A medium is filled, all is written back, further writes leave dirty
+//! lines in the caches, and the power goes. Left out: the reads of the layers above in their own recoveries;
+//! dependencies within the recovery, so reads go as fast as the medium serves them, and writes follow.
 
 use std::collections::BTreeSet;
 
@@ -22,32 +22,29 @@ use sardonyx::plan::{At, Step};
 use sardonyx::stats::Cause;
 use sardonyx::units::Time;
 
-/// Requests after which what was written is in the image: bounds the memory of a fill.
+/// After this many requests the writes are settled in the image, which bounds the memory of a fill.
 const TOGETHER: u64 = 4096;
-/// Accesses that are planned at once when they are timed: bounds the scoreboard.
+/// This many accesses are planned at once when they are timed, which bounds the scoreboard.
 const AT_ONCE: usize = 4096;
 
-/// A medium, and what is written to it before the power goes.
 #[derive(Clone, Copy, Debug)]
 pub struct Filled {
     pub lines: u64,
-    /// Lines that are written once, from the first on.
+    /// The number of lines that are written once, from the first line on.
     pub written: u64,
-    /// Further writes, of lines drawn among these, after all was written back.
+    /// The number of further writes, after all was written back, of lines drawn among these.
     pub since: u64,
 }
 
-/// What a recovery has done, and how long it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restart {
-    /// Lines of the medium that it has read.
     pub reads: u64,
     /// Keyed hashes: one for each line that integrity itself has read, and the other uses of the unit.
     pub hashes: u64,
     pub writes: u64,
-    /// The time that this takes on the machine, which does nothing else.
+    /// The time that this takes on a machine that does nothing else.
     pub time: Time,
-    /// Lines of the integrity's own that an orderly shutdown would have written where the power was cut.
+    /// Metadata lines of the integrity that an orderly shutdown would have written at the time of the cut.
     pub dirty: u64,
     pub refused: bool,
 }
@@ -71,7 +68,6 @@ pub fn restart(machine: &Machine, design: &str, filled: Filled) -> Result<Restar
     Ok(medium.cut(stack, machine, filled.lines))
 }
 
-/// A medium that is being filled, by a controller with the machine's own caches.
 struct FillingMedium {
     controller: Controller,
     untimed: Untimed,
@@ -119,7 +115,7 @@ impl FillingMedium {
         self.settle();
     }
 
-    /// All that was written comes into the persistence domain, in the order of handling.
+    /// Brings all writes into the persistence domain, in the order of handling.
     fn settle(&mut self) {
         let writes: Vec<_> = self.untimed.writes(0).collect();
         self.untimed.forget();
@@ -136,7 +132,7 @@ impl FillingMedium {
         }
     }
 
-    /// The power goes, and a fresh controller recovers.
+    /// Cuts the power and has a fresh controller recover.
     fn cut(mut self, stack: Stack, machine: &Machine, lines: u64) -> Restart {
         let from = self.untimed.next_order();
         let controller = &mut self.controller;
@@ -170,14 +166,14 @@ impl FillingMedium {
         }
     }
 
-    /// The places that were written on behalf of integrity from the write numbered `from` on.
+    /// Places that were written on behalf of integrity, from the write numbered `from` on.
     fn written_by(&self, from: u64) -> impl Iterator<Item = Place> + use<> {
         let Counted { written, .. } = self.untimed.counted(from);
         written.into_iter().map(|(place, _)| place)
     }
 }
 
-/// How long `reads`, so many `hashes` and the writes take on a machine that does nothing else.
+/// Returns the time that `reads`, hashes and writes take on a machine that does nothing else.
 fn timed(
     machine: &Machine,
     image: Image,

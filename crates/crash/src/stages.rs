@@ -30,7 +30,6 @@ sardonyx::names::named! {
     }
 }
 
-/// What the cuts of a stage have shown; each core counts for itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Shown {
     pub cuts: u64,
@@ -47,7 +46,6 @@ pub struct Shown {
     pub recovered: u64,
 }
 
-/// What one cut shows of one core.
 #[derive(Clone, Copy, Default)]
 struct AtCut {
     backup: bool,
@@ -110,8 +108,8 @@ pub fn stages(
     }
 }
 
-/// Which stages the cores are in after `event`; whether a transaction has begun, which other lines
-/// are in question then.
+/// Notes which stage each core is in after `event`. Returns whether a transaction has begun, because other lines are in
+/// question then.
 fn follow(history: &History, cores: &mut [Core], event: Event) -> bool {
     match event {
         Event::Mark { core, mark } => {
@@ -158,7 +156,7 @@ impl Core {
     }
 }
 
-/// Three recoveries from the same bytes: as the header says, and as if it named each copy.
+/// Recovers three times from the same bytes: as the log's header says, and as if it named each copy.
 fn look(history: &History, expected: &Expected, survivors: &mut Survivors, core: &Core) -> AtCut {
     let mut recover = |header| recover(history, survivors, expected, core, header);
     let (takes, visible) = recover(None);
@@ -181,8 +179,8 @@ fn look(history: &History, expected: &Expected, survivors: &mut Survivors, core:
     }
 }
 
-/// Lets the program recover, with `header` in place of its log's own if there is one. Gives whether
-/// it took the backup, and the transaction that all lines are then of.
+/// Lets the program recover, with `header` in place of its log's own if there is one. Returns whether it took the
+/// backup, and the transaction that all lines are then of.
 fn recover(
     history: &History,
     survivors: &mut Survivors,
@@ -207,7 +205,7 @@ fn recover(
         Ok(recovered) => {
             let visible = recovered.visible;
             let whole = match header {
-                // In place, of either version.
+                // Data in place may be of either version.
                 Some(Header { valid: false, .. }) => is_of(visible) || is_of(visible + 1),
                 _ => visible <= expected.changes.len() as u64 && is_of(visible),
             };

@@ -1,6 +1,5 @@
-//! What an operator may do with an answer: settings of the kernel for a time or a share of a core; what each machine
-//! gains, net of the kernel's own memory; merges that writes undo; huge pages that would split; what a neighbour may
-//! learn.
+//! Advice for an operator: settings of the kernel for a time or a share of a core; the gain of each machine, net of the
+//! kernel's own memory; merges that writes undo; huge pages that would split; and what a neighbour may learn.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +35,6 @@ impl Default for Target {
 /// Pages of zeros in images, which may never have been touched, and the savings if they were and if they were not.
 #[derive(Clone, Debug, Serialize)]
 pub struct Untouched {
-    /// Pages of zeros in the images' last snapshots.
     pub zero_pages: u64,
     pub holes: u64,
     /// The share of pages saved as asked: with zeros `held` they are pages.
@@ -46,7 +44,7 @@ pub struct Untouched {
     pub saved_bytes_if_untouched: u64,
 }
 
-/// The first figure of doubt of a dump: whether its zeros are pages. Nothing if there is no image with zeros.
+/// The first doubt about a dump: whether its zeros are pages. `None` if there is no image with zeros.
 pub(super) fn untouched(images: &Images, finished: &FinishedRun<'_>) -> Option<Untouched> {
     let dumps = images
         .machines
@@ -99,8 +97,8 @@ pub struct Profit {
     pub machine: String,
     pub merged_pages: u64,
     pub items: u64,
-    /// Bytes: its part of what each of its merged frames saves, less its items and its part of the nodes. The parts of
-    /// all machines add up to the total.
+    /// The machine's part of the savings of each of its merged frames, less its items and its part of the nodes. The
+    /// parts of all machines add up to the total.
     pub net_bytes: i64,
     /// The figure that `ksm_process_profit` in `/proc/PID/ksm_stat` would have: it counts each merged page as a whole
     /// one.
@@ -236,7 +234,8 @@ fn breaks(images: &Images, in_run: u64) -> Breaks {
 
 type TenantPages = BTreeMap<u32, u32>;
 
-/// The merged frames that several tenants map, without counts. Most frames have one tenant, of whom a number is enough.
+/// The merged frames that several tenants map, without counts. Most frames have one tenant, for whom a number is
+/// enough.
 fn frames_of_several(
     finished: &FinishedRun<'_>,
     pages: impl Iterator<Item = (Page, u32)>,
@@ -295,7 +294,7 @@ fn exposures(images: &Images, finished: &FinishedRun<'_>, tenants: &[Owner]) -> 
         let zeros = content_of.get(frame).copied() == images.zero;
         for (tenant, count) in mapped {
             let of = &mut found[*tenant as usize];
-            // Alone it would take one frame, as the others do without it.
+            // The tenant alone would take one frame, and the others take one without it too.
             of.apart_costs_bytes += PAGE_BYTES as i64;
             if zeros {
                 continue;
@@ -382,7 +381,8 @@ fn pass_seconds(pages: f64, batch: f64, cost_s: f64, sleep: u64, tick: u64) -> f
 /// The fewest pages of a batch for which a pass lasts no longer than `limit`; infinity if there are none.
 fn batch_for(pages: f64, limit: f64, cost_s: f64, sleep: u64, tick: u64) -> f64 {
     let mut batch = 1.0_f64;
-    // From below: a batch needs at least its share of what a pass with smaller ones takes too long.
+    // The search goes up from a lower bound: a batch needs at least its share of the time by which a pass with smaller
+    // batches is too long.
     while batch <= f64::from(u32::MAX) {
         let seconds = pass_seconds(pages, batch, cost_s, sleep, tick);
         if seconds <= limit {

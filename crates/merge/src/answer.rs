@@ -14,7 +14,7 @@ use super::unmerged::WhyNot;
 pub struct Answer {
     pub kernel: String,
     pub machines: Vec<Merged>,
-    /// Snapshots of each machine, at most.
+    /// The most snapshots of any machine.
     pub snapshots: usize,
     pub settings: Map<String, Value>,
     /// The keys whose values no source gives, with the reason and the values that they may have instead.
@@ -40,7 +40,7 @@ pub struct Merged {
     pub not_in_image: u64,
     pub process: Option<ProcessPages>,
     pub ended_at_pass: Option<u32>,
-    /// Pages that are holes of its file; left out, unless zeros are `held`.
+    /// Pages that are holes of their file; left out unless zeros are `held`.
     pub holes: u64,
     pub gone: usize,
 }

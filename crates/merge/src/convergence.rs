@@ -1,4 +1,4 @@
-//! A run to its end, and its figures.
+//! Runs a merge to its end, and computes its figures.
 
 use serde::Serialize;
 
@@ -8,9 +8,8 @@ use super::ksm::{Keys, KsmCounters, ModuleWork};
 use super::owner::Tell;
 use super::run::{PageCounts, Runner};
 
-/// Savings that are the same for so many passes have settled.
+/// Savings that stay the same for this many passes have settled.
 const SETTLED: usize = 10;
-/// Passes after which a run that has not settled is ended.
 const MOST_PASSES: usize = 200;
 
 pub(super) struct FinishedRun<'i> {
@@ -54,7 +53,7 @@ pub(super) fn finish<'i>(
         if now == 1 || saved(&counters[now - 1]) != saved(&counters[now - 2]) || now <= snapshots {
             (since, settled_ns) = (now, run.times_ns());
         }
-        // The first pass only remembers checksums.
+        // The first pass only remembers checksums, so its savings do not count.
         if passes.is_none() && now >= since.max(2) + SETTLED {
             break;
         }
@@ -75,7 +74,6 @@ pub struct Metrics {
     pub saved_pages: u64,
     pub saved_zero_pages: u64,
     pub saving: f64,
-    /// Figures that only a run which merges has.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub merging: Option<Merging>,
 }

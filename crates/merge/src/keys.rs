@@ -1,4 +1,4 @@
-//! The keys of the merge as tables for the documentation and as figures for an answer: what each is, and which
+//! The keys of the merge as tables for the documentation and as figures for an answer: the meaning of each, and which
 //! of them no source gives.
 
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ pub(super) fn said(settings: &Settings, row: &Row) -> (String, Value) {
     (row.name.to_owned(), value.map_or(Value::Null, document))
 }
 
-/// A value that no source gives, if the user has not given it either, and what else it may be.
+/// A value that no source gives, if the user has not given it either, with the values that it may have instead.
 pub(super) fn assumed(settings: &Settings, row: &Row) -> Option<Value> {
     let (default, Origin::Assumed(why)) = row.default? else {
         return None;

@@ -25,11 +25,9 @@ use std::cmp::Ordering;
 
 pub const PAGE_BYTES: usize = 4096;
 
-/// A page's bytes.
 pub type PageBytes = [u8; PAGE_BYTES];
 
-/// A page of some machine, as the machine sees it: its number among all machines' pages, in the order
-/// in which they are scanned.
+/// A page of some machine: its number among all machines' pages, in the order in which they are scanned.
 pub type Page = u32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,13 +55,12 @@ sardonyx::settings::words!(Checksum {
     "jhash2-1k" => Jhash2Kilobyte,
 });
 
-/// The bytes of all pages, and who writes them.
+/// The bytes of all pages, with the source of their writes.
 pub trait PageStore {
-    /// The hash of a page's own frame.
     fn checksum(&mut self, page: Page, kind: Checksum) -> u32;
 
-    /// The page holds the bytes that it held when its key was last taken, by [`PageStore::checksum`] or otherwise,
-    /// whatever it held meanwhile. `None`: nobody knows.
+    /// Whether the page holds the bytes that it held when its key was last taken, by [`PageStore::checksum`] or
+    /// otherwise, whatever it held meanwhile. `None` if that is unknown.
     fn unchanged(&self, page: Page) -> Option<bool>;
 
     fn keyed(&mut self, page: Page);
@@ -76,7 +73,6 @@ pub trait PageStore {
     /// Compares two frames that are under write protection.
     fn identical(&mut self, a: PageFrame, b: PageFrame) -> bool;
 
-    /// A line of a frame, 64 bytes.
     fn line(&mut self, frame: PageFrame, line: usize) -> sardonyx::line::Line;
 
     fn line_order(&mut self, a: PageFrame, b: PageFrame, line: usize) -> Ordering {
@@ -92,10 +88,10 @@ pub trait PageStore {
 
     fn zeroed(&mut self, _page: Page) {}
 
-    /// PageForge's hardware begins to work, so many calls having been made in all.
+    /// Tells that PageForge's hardware begins to work, after so many calls in all.
     fn hardware_runs(&mut self, _calls: u64) {}
 
-    /// A page that somebody has written since the last call.
+    /// A page that was written since the last call.
     fn next_write(&mut self) -> Option<Page> {
         None
     }

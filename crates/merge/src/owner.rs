@@ -1,4 +1,4 @@
-//! An owner of machines, who may not see what others have; and how progress is told.
+//! Owners of machines, who may not see each other's pages, and the way in which progress is told.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,5 +11,5 @@ pub struct Owner {
     pub machines: Vec<usize>,
 }
 
-/// Takes what is done and the total, 0 for an unknown total; false ends the run.
+/// Takes the amount done and the total, 0 for an unknown total; false ends the run.
 pub type Tell<'t> = &'t mut dyn FnMut(u64, u64) -> bool;

@@ -1,5 +1,5 @@
-//! What is asked of a merge, and the whole answer: runs pass by pass, what other knobs would do, what
-//! owners lose who do not share with each other, and why pages did not merge.
+//! The question of a merge, and the whole answer: runs pass by pass, the effect of other knobs, the loss of owners who
+//! do not share with each other, and the reasons why pages did not merge.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -96,8 +96,8 @@ struct CheckedQuestion {
 }
 
 impl Question {
-    /// The answer: `runs`, `machines`, `settings`, `assumed`, and what else was asked for. `None` if
-    /// `tell` ended it.
+    /// The answer: `runs`, `machines`, `settings`, `assumed`, and the parts that were asked for. `None` if `tell` ended
+    /// it.
     ///
     /// # Errors
     /// If an image cannot be read, or a key or a name is unknown.
@@ -152,7 +152,7 @@ impl Question {
         })
     }
 
-    /// The machines. Processes are looked at together, snapshot by snapshot; one that has exited has no pages
+    /// Opens the machines. Processes are looked at together, snapshot by snapshot; one that has exited has no pages
     /// from then on.
     fn open(
         &self,
@@ -216,7 +216,7 @@ impl Question {
         Ok(Some(machines))
     }
 
-    /// Until the next snapshot. False if `tell` ended it.
+    /// Waits for the next snapshot. False if `tell` ended it.
     fn wait(&self, tell: &mut dyn FnMut() -> bool) -> bool {
         let until = Instant::now() + Duration::from_millis(self.every_ms);
         while tell() {
@@ -290,7 +290,7 @@ impl Question {
         Some(answer)
     }
 
-    /// The runs, without what else may be asked of the first algorithm that merges.
+    /// The runs, without the parts that may also be asked of the first algorithm that merges.
     fn bare_answer(&self, images: &Images, settings: &Settings, runs: Vec<Ran>) -> Answer {
         let machines = images.machines.iter().map(|machine| Merged {
             name: machine.name.clone(),
@@ -339,7 +339,7 @@ impl Question {
         }
     }
 
-    /// All owners; a machine of nobody is an owner's of its own.
+    /// All owners; a machine that nobody owns gets an owner of its own.
     fn owned(&self, images: &Images) -> Vec<Owner> {
         let mut owners = self.owners.clone();
         for (index, machine) in images.machines.iter().enumerate() {
@@ -392,7 +392,7 @@ impl Question {
         })
     }
 
-    /// One knob turned at a time, the others as they were.
+    /// Runs with one knob changed at a time, the others as they were.
     fn what_if(
         &self,
         merges: &Merges,

@@ -4,12 +4,9 @@
 
 pub const NIL: u32 = u32::MAX;
 
-/// A child's side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Smaller contents.
     Left = 0,
-    /// Larger contents.
     Right = 1,
 }
 
@@ -72,7 +69,6 @@ pub trait Node {
     fn links_mut(&mut self) -> &mut Links;
 }
 
-/// A tree over an array of nodes.
 #[derive(Clone, Copy, Debug)]
 pub struct RedBlackTree {
     pub root: u32,
@@ -175,7 +171,7 @@ impl RedBlackTree {
         set_parent(nodes, at, rising);
     }
 
-    /// Puts `new` (or `NIL`) where `old` hangs; its children and colour are left alone.
+    /// Hangs `new` (or `NIL`) where `old` hangs, without its children and colour.
     fn put<N: Node>(&mut self, nodes: &mut [N], old: u32, new: u32) {
         let above = parent(nodes, old);
         if above == NIL {
@@ -201,7 +197,7 @@ impl RedBlackTree {
         }
     }
 
-    /// Takes `at` out. With two children its successor takes its place.
+    /// Erases `at`. If it has two children its successor takes its place.
     pub fn erase<N: Node>(&mut self, nodes: &mut [N], at: u32) {
         let [left, right] = nodes[at as usize].links().children;
         let (hole, above, side, black);
@@ -239,7 +235,7 @@ impl RedBlackTree {
         }
     }
 
-    /// `at` (maybe `NIL`), the child of `above` on `side`, lacks a black node.
+    /// Mends the tree where `at` (maybe `NIL`), the child of `above` on `side`, lacks a black node.
     fn mend_black<N: Node>(
         &mut self,
         nodes: &mut [N],

@@ -8,28 +8,27 @@ use super::ksm::{Keys, Ksm, KsmCounters, Maps, ModuleWork, PageSearch};
 use super::{Page, PageFrame};
 use sardonyx::settings::Settings;
 
-/// The number of pages by what became of them in a run.
+/// The number of pages by their fate in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PageCounts {
     pub pages: u64,
     pub frames: u64,
     pub unmerged: u64,
     pub merged_zero: u64,
-    /// Frames that these take, the kernel's zero page included.
+    /// Frames that these take, with the kernel's zero page.
     pub zero_frames: u64,
     pub merged: u64,
     pub merged_frames: u64,
 }
 
-/// A run that goes on pass by pass.
 pub trait Runner {
-    /// The machines' next snapshots, and one pass over all pages. False if `tell` ended it.
+    /// Takes the machines' next snapshots, and makes one pass over all pages. False if `tell` ended it.
     fn pass(&mut self, tell: &mut dyn FnMut(u64) -> bool) -> bool;
     fn counters(&self) -> KsmCounters;
     fn keys(&self) -> Keys;
     fn frames(&self) -> u64;
     fn maps(&self, page: Page) -> Maps;
-    /// The merged frame that a page maps, and how many pages do.
+    /// The merged frame that a page maps, and the number of pages that map it.
     fn sharers(&self, page: Page) -> Option<(u32, u32)>;
     fn has_item(&self, page: Page) -> bool;
     fn breaks(&self) -> u64;
@@ -37,7 +36,7 @@ pub trait Runner {
     fn times_ns(&self) -> (u64, u64);
     fn size(&self) -> u64;
     fn pages(&self) -> PageCounts;
-    /// Merged frames of zeros, the kernel's zero page aside.
+    /// Merged frames of zeros, without the kernel's zero page.
     fn zero_nodes(&self) -> u64;
     fn hardware(&self) -> Option<ModuleWork>;
 }

@@ -1,4 +1,4 @@
-//! What must be true of every merging algorithm, on pages that others write at any time.
+//! Properties of every merging algorithm, on pages that others write at any time.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -12,7 +12,7 @@ use super::pageforge::PageForge;
 use super::{Checksum, PAGE_BYTES, Page, PageBytes, PageFrame, PageStore};
 use sardonyx::line::{LINE_BYTES, Line};
 
-/// A write that happens when so many looks at pages have been taken.
+/// A write that happens after so many looks at pages.
 #[derive(Clone, Copy, Debug)]
 struct TimedWrite {
     after: u16,
@@ -20,7 +20,6 @@ struct TimedWrite {
     content: u8,
 }
 
-/// Pages in memory that others write between any two looks.
 struct SharedPages {
     own: Vec<PageBytes>,
     frozen: HashMap<u32, PageBytes>,
@@ -29,11 +28,10 @@ struct SharedPages {
     looks: u16,
     written: VecDeque<Page>,
     colliding: bool,
-    /// The frame that each page maps, as whoever merges has said when it froze and mapped frames.
+    /// The frame that each page maps, by the calls that froze and mapped frames.
     frames: Vec<MappedFrame>,
 }
 
-/// A frame that a page maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum MappedFrame {
     Nothing,
@@ -42,7 +40,7 @@ enum MappedFrame {
     Zero,
 }
 
-/// Contents that differ in one byte: in lines that ECC keys see, and in others.
+/// Contents that differ in one byte: some in lines that ECC keys see, and some in others.
 fn content(number: u8) -> PageBytes {
     let mut bytes = [0; PAGE_BYTES];
     let at = [0, 7, 8, 700, 2048, 4095][usize::from(number % 6)];
@@ -69,7 +67,7 @@ impl SharedPages {
         self.written.push_back(page);
     }
 
-    /// Somebody looks at a page: what is due is written first.
+    /// Does the writes that are due before a look at a page.
     fn look(&mut self) {
         self.looks = self.looks.saturating_add(1);
         while let Some(write) = self.coming.front().copied() {
@@ -109,7 +107,7 @@ impl PageStore for SharedPages {
     }
 
     fn compare(&mut self, a: PageFrame, b: PageFrame) -> Ordering {
-        // The first half, then whatever is there of the second when its turn comes.
+        // The first half is compared, and then the second half as it is when its turn comes.
         self.look();
         let half = PAGE_BYTES / 2;
         let first = self.bytes(a)[..half].cmp(&self.bytes(b)[..half]);
@@ -163,7 +161,7 @@ fn knobs(preset: Preset, sets: &[(&str, &str)]) -> Knobs {
     Knobs::from_settings(&settings)
 }
 
-/// Each page shows the bytes last written to it; counters add up.
+/// Checks that each page shows the bytes last written to it, and that the counters add up.
 fn check<S: PageSearch>(ksm: &Ksm<SharedPages, S>) {
     let mut mappings: HashMap<u32, u32> = HashMap::new();
     for page in 0..ksm.contents.own.len() as Page {
@@ -225,7 +223,8 @@ fn run<S: PageSearch>(
     }
 }
 
-/// Writes between passes, then passes until nothing changes: for each page the first page on the same frame.
+/// Writes between passes, then makes passes until nothing changes. Returns for each page the first page on the same
+/// frame.
 fn settled<S: PageSearch>(
     search: S,
     knobs: Knobs,
@@ -340,7 +339,7 @@ fn last_refill_or_a_duplicate_completes_the_key_and_nothing_else_does() {
         key.to_le_bytes(),
         [Matrix::TruncatedHamming.encode(1), 0, 0, 0]
     );
-    // Other offsets, other lines in the key: byte 700 lies in line 10.
+    // Other offsets put other lines into the key: byte 700 lies in line 10.
     let mut contents = SharedPages::new(&[9], false);
     table.clear();
     table.update_ecc_offset([10, 0, 0, 0]);
@@ -355,7 +354,7 @@ fn last_refill_or_a_duplicate_completes_the_key_and_nothing_else_does() {
 
 #[test]
 fn what_a_process_held_that_has_exited_makes_room_before_the_others_are_scanned() {
-    // Five equal pages, of which a frame takes three: the last two are of a process of their own.
+    // There are five equal pages, of which a frame takes three; the last two are of a process of their own.
     let knobs = knobs(
         Preset::Linux6,
         &[("ksm.max_page_sharing", "3"), ("ksm.smart_scan", "false")],

@@ -1,5 +1,5 @@
-//! Why pages have not merged: they changed between snapshots, an equal page was there but did not merge, or no
-//! page is equal; and of those which differ from another in a few bytes, how many, where, in which region.
+//! Reasons why pages have not merged: they changed between snapshots, an equal page existed but did not merge, or no
+//! page is equal; and for those that differ from another in a few bytes, their number, offsets and region.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,16 @@ use super::ksm::Maps;
 use super::run::Runner;
 use super::{PAGE_BYTES, Page, PageBytes};
 
-/// Two pages are nearly identical if so many bytes differ at most.
+/// Two pages are nearly identical if at most this many bytes differ.
 pub const NEAR: usize = 64;
-/// Nearly identical pages are looked for among those that share a block of so many bytes.
+/// Nearly identical pages are looked for among those that share a block of this many bytes.
 const BLOCK: usize = 256;
 const BLOCKS: usize = PAGE_BYTES / BLOCK;
-/// The number of a block's sharers with which a page is compared.
+/// A page is compared with this many other sharers of a block.
 const NEIGHBOURS: usize = 3;
 const REGIONS: usize = 12;
 const EXAMPLES: usize = 8;
 
-/// Pages that have not merged, by reason.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct WhyNot {
     pub pages: u64,
@@ -54,7 +53,6 @@ pub struct RegionCount {
     pub changed: u64,
 }
 
-/// Two pages that differ in a few bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Pair {
     pub a: String,
@@ -63,14 +61,13 @@ pub struct Pair {
     pub first: u32,
 }
 
-/// The nearest content that was found.
 #[derive(Clone, Copy)]
 struct Near {
     content: u32,
     bytes: u32,
 }
 
-/// The offsets at which two pages differ, if they are at most [`NEAR`].
+/// The offsets at which two pages differ, if there are at most [`NEAR`].
 fn differences(a: &PageBytes, b: &PageBytes) -> Option<Vec<u32>> {
     let mut found = Vec::new();
     let words = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
@@ -87,7 +84,7 @@ fn differences(a: &PageBytes, b: &PageBytes) -> Option<Vec<u32>> {
     Some(found)
 }
 
-/// For each content of `alone`, the nearest other content that was found.
+/// The nearest other content found for each content of `alone`.
 fn nearest(images: &Images, alone: &[u32], all: &[u32]) -> BTreeMap<u32, Near> {
     let is_alone = |content: &u32| alone.binary_search(content).is_ok();
     let mut found: BTreeMap<u32, Near> = BTreeMap::new();
@@ -126,7 +123,7 @@ fn nearest(images: &Images, alone: &[u32], all: &[u32]) -> BTreeMap<u32, Near> {
 }
 
 impl WhyNot {
-    /// Counts a page nearly identical to the content `near`; `one` has a page of each content.
+    /// Counts a page as nearly identical to the content `near`; `one` has a page of each content.
     fn count_near(
         &mut self,
         images: &Images,
@@ -160,8 +157,8 @@ impl WhyNot {
     }
 }
 
-/// The reasons, after a run. What nearly identical pages there are is found by equal blocks of 256 bytes,
-/// so a page whose differences touch all of them is not found.
+/// Finds the reasons after a run. Nearly identical pages are found by equal blocks of 256 bytes, so a page whose
+/// differences touch all blocks is not found.
 pub fn why_not(images: &Images, run: &dyn Runner) -> WhyNot {
     let mut why = WhyNot::default();
     let present: Vec<(Page, u32)> = (0..images.pages() as Page)

@@ -123,10 +123,10 @@ impl AttackAsked {
     }
 }
 
-/// Looks of an attacker, at most: he keeps what the medium held at each.
+/// An attacker looks at most this often, because he keeps what the medium held at each look.
 const MOST_LOOKS: u64 = 10_000;
 
-/// The attacks on runs of `design`: if nothing is said, those on its integrity, if it has one.
+/// The attacks on runs of `design`: if the user says nothing, those on its integrity, if it has one.
 fn attacks(design: &str, wanted: Option<bool>) -> PyResult<Option<Attacks>> {
     Ok(match wanted {
         Some(true) => Some(Attacks::USUAL),
@@ -308,7 +308,7 @@ fn tear_named(name: &str) -> PyResult<Tear> {
     tear.ok_or_else(|| bad("--tear: give lines or words"))
 }
 
-/// The same as [`durability`], the program's own log with `mutant`.
+/// The durability of [`durability`], with `mutant` in the program's own log.
 fn planted(design: &str, mutant: Option<&str>, software_log: bool) -> PyResult<DurabilityKind> {
     let mutant = mutant.map(mutant_named).transpose()?;
     match (durability(design, software_log)?, mutant) {
@@ -341,7 +341,7 @@ pub fn crash(py: Python<'_>, question_json: &str, progress: Option<&Progress>) -
     told(py, &question.design, progress, |tell| question.answer(tell))
 }
 
-/// An answer in JSON, unless somebody ends the run.
+/// An answer in JSON, unless the user ends the run.
 fn told<T: Serialize + Send>(
     py: Python<'_>,
     design: &str,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::bad;
 
-/// Lines of a medium whose recovery is tried, at most: what a host has room for.
+/// A recovery is tried on at most this many lines: more do not fit in a host's memory.
 const MOST_LINES: u64 = 1 << 24;
 
 /// Every scheme: `name`; `line`, what a power cut finds of it; of each attack whether it `refuses` that.

@@ -1,4 +1,4 @@
-//! The bindings between the Rust simulator and the Python command line. Thin: no logic here.
+//! The bindings between the Rust simulator and the Python command line. They have no logic.
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
@@ -38,7 +38,6 @@ create_exception!(
     "A design gave back another byte than was written: the message has the record and the line."
 );
 
-/// An error of a run.
 fn ended(error: RunError) -> PyErr {
     match error {
         RunError::Wrong { .. } => WrongRead::new_err(error.to_string()),

@@ -5,13 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pyo3::prelude::*;
 
-/// What both sides share.
 #[derive(Debug, Default)]
 pub struct Counts {
     pub done: AtomicU64,
     /// The number of requests in all; 0 while unknown.
     pub total: AtomicU64,
-    /// Set when the user wants the run to end.
     pub cancelled: AtomicBool,
 }
 
@@ -24,7 +22,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Stores what has been done and the total; false once the user has cancelled.
+    /// Stores the amount done and the total; false once the user has cancelled.
     pub fn listener(progress: Option<&Progress>) -> impl Fn(u64, u64) -> bool + Sync + use<> {
         let counts = progress.map(|progress| progress.counts.clone());
         move |done, total| {

@@ -1,5 +1,5 @@
-//! What the native functions are asked, as JSON schemas, from which `tools/questions.py` writes the types of
-//! the Python side: each question is declared once, in Rust.
+//! The questions of the native functions, as JSON schemas, from which `tools/questions.py` writes the types of the
+//! Python side: each question is declared once, in Rust.
 use pyo3::prelude::*;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;

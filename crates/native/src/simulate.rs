@@ -85,7 +85,7 @@ impl Job {
         }
     }
 
-    /// Plays the whole of a run, and writes down what was asked for.
+    /// Plays the whole of a run, and writes the files that the job asks for.
     fn play(
         &self,
         mut system: System<'_>,
@@ -115,7 +115,7 @@ impl Job {
         Ok(outcome)
     }
 
-    /// The sample that is asked for, with the requests that count: of all copies, behind the warm-up.
+    /// The sample that the job asks for, with the requests that count: those of all copies, after the warm-up.
     fn sampling(&self) -> PyResult<Option<(Sampling, Range<u64>)>> {
         let Some(asked) = self.sample else {
             return Ok(None);
@@ -170,7 +170,7 @@ impl Job {
         (all as f64 * self.warmup_share) as u64
     }
 
-    /// The share of the requests of all copies.
+    /// The warm-up's share of the requests of all copies.
     fn share_of_requests(&self) -> PyResult<u64> {
         if self.warmup_share == 0.0 {
             return Ok(0);

@@ -1,5 +1,5 @@
-//! Where the operations of a run come from, as Python names it in JSON.
-//! Left out: any logic; `sardonyx::trace` and `sardonyx_workload` open and check.
+//! The sources of a run's operations, as Python names them in JSON. Left out: any logic; `sardonyx::trace` and
+//! `sardonyx_workload` open and check.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -68,7 +68,7 @@ pub struct SynthSource {
     times: u64,
 }
 
-/// Generators that have been measured, by their trace and when it was last written, times, records and seed.
+/// Generators that have been measured, by their trace and its last change, times, records and seed.
 type Measured = BTreeMap<(PathBuf, Option<SystemTime>, u64, Option<u64>, u64), Synth>;
 
 static MEASURED: Mutex<Measured> = Mutex::new(BTreeMap::new());
@@ -120,8 +120,8 @@ pub struct Program {
     pub software_log: bool,
 }
 
-/// What makes a program's transactions durable on `design`: its hardware, else the program's own log;
-/// nothing if it keeps none either.
+/// The durability of a program's transactions on `design`: by its hardware, or else by the program's own log; none if
+/// it keeps neither.
 pub fn durability(design: &str, software_log: bool) -> PyResult<DurabilityKind> {
     let stack = Stack::named(design).map_err(bad)?;
     Ok(match software_log {
@@ -142,13 +142,13 @@ fn ten_thousand() -> u64 {
     10_000
 }
 
-/// What JSON that does not say means.
+/// The default of flags that JSON leaves out.
 pub fn yes() -> bool {
     true
 }
 
 impl Source {
-    /// The traces of a mix; otherwise the source itself.
+    /// The traces of a mix, or else the source itself.
     pub fn members(&self) -> &[Source] {
         match self {
             Source::Mix(mix) => &mix.sources,
@@ -156,8 +156,8 @@ impl Source {
         }
     }
 
-    /// The trace for the core `copy` of several with contents of their own: a generated one has a seed of
-    /// its own there.
+    /// The trace for the core `copy` of several that have contents of their own: a generated trace has a seed of its
+    /// own there.
     pub fn open_copy(&self, copy: u32) -> PyResult<trace::Source> {
         match self {
             Source::Synth(synth) => Source::Synth(SynthSource {
@@ -169,7 +169,7 @@ impl Source {
         }
     }
 
-    /// The trace, from its beginning; a program has none.
+    /// Opens the trace at its beginning; a program has none.
     pub fn open(&self) -> PyResult<trace::Source> {
         let (source, limit, window) = match self {
             Source::Trace(TraceSource {
@@ -210,7 +210,7 @@ impl Program {
         }
     }
 
-    /// What it is, where a trace's facts may stand; an error if it cannot be built.
+    /// The description that stands in place of a trace's facts; an error if the source cannot be built.
     pub fn info(&self) -> PyResult<Value> {
         self.spec(DurabilityKind::default()).build().map_err(bad)?;
         let known = workload::all().iter().find(|known| known.name == self.name);

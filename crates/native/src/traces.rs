@@ -14,15 +14,14 @@ use crate::progress::Progress;
 use crate::sources::Source;
 use crate::{bad, read};
 
-/// The name of our own format in a conversion.
 const OWN_FORMAT: &str = "sardonyx";
 
-/// Carried by the unwinding of a call that somebody cancelled.
+/// The payload of the unwinding of a call that the user cancelled.
 struct Cancelled;
 
 type ProgressCallback<'a> = &'a mut dyn FnMut(u64, u64);
 
-/// `work` without the interpreter's lock, its progress told to `progress`.
+/// Runs `work` without the interpreter's lock, and passes its progress to `progress`.
 fn detached<T: Send>(
     py: Python<'_>,
     progress: Option<&Progress>,
@@ -34,7 +33,7 @@ fn detached<T: Send>(
             resume_unwind(Box::new(Cancelled));
         }
     };
-    // What unwinds is dropped here: nothing half-done is looked at again.
+    // The state that the unwinding leaves is dropped here, so nothing half-done is read again.
     let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(|| work(&mut tell))));
     match outcome {
         Ok(result) => result.map_err(bad),

@@ -11,7 +11,7 @@ struct Member {
     threads: FxHashMap<u16, u16>,
     sites: Vec<u32>,
     files: Vec<u64>,
-    /// The trace's number of each program that it was, of which it is the last.
+    /// The trace's numbers of the programs that it was; the last is the present one.
     programs: Vec<u32>,
     /// The program that it became and that is not recorded, unless it did something after that.
     lost: Option<String>,
@@ -19,7 +19,6 @@ struct Member {
 
 #[derive(Debug, Default)]
 pub struct Family {
-    /// By process, once there are several.
     members: FxHashMap<u32, Member>,
     current: u32,
     first: Option<u32>,
@@ -37,7 +36,7 @@ impl Family {
 
     pub fn turn(&mut self, process: u32) {
         if self.first.is_none() {
-            // All until now was the first process's.
+            // All events until now were the first process's.
             self.first = Some(process);
             let first = Member {
                 threads: (0..self.threads).map(|thread| (thread, thread)).collect(),
@@ -52,7 +51,8 @@ impl Family {
         self.current = process;
     }
 
-    /// A child process begins after this many records; it knows this many sites, files and programs of its parent.
+    /// Notes that a child process begins after this many records; it knows this many sites, files and programs of its
+    /// parent.
     pub fn child(
         &mut self,
         process: u32,
@@ -75,7 +75,7 @@ impl Family {
         self.current = process;
     }
 
-    /// This process was forked by another one, and may not have sent anything yet.
+    /// Notes that another process forked this one, which may not have sent anything yet.
     pub fn forked(&mut self, process: u32) {
         self.members.entry(process).or_insert_with(|| Member {
             number: usize::MAX,
@@ -148,8 +148,8 @@ impl Family {
         FILES + known.copied().unwrap_or(number) * FILE_LINES + within
     }
 
-    /// Notes that the process became a program that is not recorded; `None`: it did something afterwards, so it did
-    /// not.
+    /// Notes that the process became a program that is not recorded; `None` says that it did something afterwards, so
+    /// it did not.
     pub fn lost(&mut self, path: Option<String>) {
         if let Some(member) = self.member() {
             member.lost = path;
@@ -178,14 +178,13 @@ impl Family {
         member.map_or(all, |member| member.programs.last().copied().unwrap_or(all))
     }
 
-    /// Processes other than the first; without those that became programs that are not recorded.
+    /// Processes other than the first, without those that became programs that are not recorded.
     pub fn children(&self) -> impl Iterator<Item = u32> + '_ {
         let others = (self.members.iter()).filter(|(process, _)| Some(**process) != self.first);
         let here = others.filter(|(_, member)| member.lost.is_none());
         here.map(|(process, _)| *process)
     }
 
-    /// The number of processes that were forked, as far as it is known.
     pub fn forks(&self) -> u32 {
         (self.members.len() as u32).saturating_sub(1)
     }
@@ -203,7 +202,6 @@ impl Family {
         }
     }
 
-    /// A note about children that became other programs, if there are any.
     pub fn note(&self) -> Option<String> {
         let first = self.first?;
         let others = self.members.iter().filter(|(p, _)| **p != first);
@@ -255,7 +253,7 @@ mod tests {
         family.new_file(2);
         assert_eq!(family.site(3), 4);
         assert_eq!(family.line(FILES + FILE_LINES), FILES + 2 * FILE_LINES);
-        // A grandchild of the time before the child's own.
+        // A grandchild is forked from the time before the child's own records.
         family.child(12, 11, (3, 1, 0), 9);
         family.new_site();
         assert_eq!((family.site(3), family.thread(1)), (5, 4));
@@ -286,7 +284,7 @@ mod tests {
         family.turn(10);
         assert_eq!(family.program(), 1);
         family.became("c", 2);
-        // It was forked before its parent became that.
+        // It was forked before its parent became that program.
         family.child(11, 10, (0, 0, 1), 3);
         assert_eq!(family.program(), 1);
         family.became("d", 4);

@@ -14,14 +14,13 @@ const IN_MEMORY: &str = "/dev/shm";
 const PREFIX: &str = "sardonyx-record-";
 const LOCK: &str = "lock";
 
-/// A folder that lives as long as this.
 pub struct Folder {
     folder: TempDir,
     _lock: File,
 }
 
 impl Folder {
-    /// Makes a new folder, after removing those that dead recorders left.
+    /// Makes a new folder, after removing those of dead recorders.
     ///
     /// # Errors
     /// Neither memory nor `TMPDIR` can be written.
@@ -38,7 +37,7 @@ impl Folder {
     fn within(parent: &Path) -> std::io::Result<Folder> {
         remove_abandoned(parent);
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
-        // It has its name only when it is locked, so that nobody takes it for abandoned.
+        // It gets its name only after it is locked, so that no other recorder takes it for abandoned.
         let unlocked = folder.path().join("new");
         let lock = File::create_new(&unlocked)?;
         lock.try_lock()?;
@@ -54,7 +53,7 @@ impl Folder {
     }
 }
 
-/// Removes the folders whose owners are dead; other people's cannot be opened, and stay.
+/// Removes folders whose owners are dead; other users' folders cannot be opened, and stay.
 fn remove_abandoned(parent: &Path) {
     let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries {

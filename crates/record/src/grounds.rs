@@ -1,4 +1,4 @@
-//! Mapped files as they were before the program wrote to them, kept beside the trace under their hashes.
+//! Mapped files as they were before the program wrote to them, kept in the trace's folder under their hashes.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,8 +11,8 @@ use tempfile::TempDir;
 use crate::request::Request;
 use crate::{RecordError, Result};
 
-/// The folder for the plugin's copies: beside the trace, because they may be large; `None` below the caches, because
-/// only a recording at the core can be cut.
+/// The folder for the plugin's copies: it is in the trace's folder, because they may be large. `None` below the caches,
+/// because only a recording at the core can be cut.
 pub fn folder(request: &Request) -> Result<Option<TempDir>> {
     if request.level != Level::Cpu {
         return Ok(None);
@@ -40,7 +40,7 @@ pub fn path(trace: &Path, hash: &str) -> PathBuf {
     trace.with_file_name(name)
 }
 
-/// The hash of what `file` holds, and whether there is anything but zeros.
+/// The hash of `file`, and whether it holds anything but zeros.
 fn hash(file: &mut File) -> io::Result<(String, bool)> {
     let mut hasher = blake3::Hasher::new();
     let mut block = vec![0; 1 << 20];
@@ -60,9 +60,9 @@ pub fn hash_of(path: &Path) -> io::Result<String> {
     Ok(hash(&mut File::open(path)?)?.0)
 }
 
-/// Adds to a file's entry in the provenance what it held before the program (`ground`, with `bytes` and `hash`, and
-/// `zeros` if it held nothing else) and after it (`after`, likewise). A copy that is not all zeros is moved beside the
-/// trace.
+/// Adds the contents from before the program (`ground`, with `bytes` and `hash`, and `zeros` if it held nothing else)
+/// and after it (`after`, likewise) to a file's entry in the provenance. A copy that is not all zeros is moved into the
+/// trace's folder.
 pub fn keep(copied: &Path, trace: &Path, file: &mut Value) -> io::Result<()> {
     if copied.is_file() {
         let bytes = copied.metadata()?.len();

@@ -26,10 +26,8 @@ pub use reader::Live;
 pub use request::{Request, Wanted, Window};
 pub use session::{RecordOutcome, record};
 
-/// A value, or why there is none.
 pub type Result<T, E = RecordError> = std::result::Result<T, E>;
 
-/// Why a program cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// A request that cannot be met; the message has the place and the remedy.

@@ -1,11 +1,10 @@
-//! Where the pages of a program that is recorded at the core lie in memory: at their addresses, or in frames. Below the
+//! The places of a program's pages in memory if it is recorded at the core: at their addresses, or in frames. Below the
 //! caches the plugin gives the frames (`crates/recorder/src/frames.rs`).
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_base::random::splitmix64;
 use sardonyx_recorder::maps::FILES;
 
-/// Lines in a page of 4 KiB.
 pub const PAGE_LINES: u64 = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +24,7 @@ pub enum PageFrames {
 pub struct Mapper {
     pages: PageFrames,
     table: FxHashMap<u64, u64>,
-    /// Frames to use again, the last freed first.
+    /// Frames to be used again, the last freed first.
     free: Vec<u64>,
     used: FxHashSet<u64>,
     next: u64,
@@ -92,7 +91,7 @@ impl Mapper {
     /// Notes the frame that the kernel gave a page.
     ///
     /// # Errors
-    /// It does not: it answers 0 to those without the right.
+    /// The kernel does not tell: it answers 0 to users without the right.
     pub fn told(&mut self, page: u64, frame: u64) -> Result<(), String> {
         if frame == 0 {
             return Err("the kernel tells page frames only to root (CAP_SYS_ADMIN); use --pages random or sequential".to_owned());
@@ -101,7 +100,7 @@ impl Mapper {
         Ok(())
     }
 
-    /// Notes that pages went, and returns the first lines of the frames that they had, in order.
+    /// Frees the frames of pages that went. Returns the first lines of these frames, in order.
     pub fn gone(&mut self, line: u64, lines: u64) -> Vec<u64> {
         let (first, end) = (line / PAGE_LINES, (line + lines) / PAGE_LINES);
         let mut pages: Vec<u64> = if end.saturating_sub(first) < self.table.len() as u64 {

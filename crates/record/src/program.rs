@@ -1,4 +1,4 @@
-//! What to run: QEMU, the program, and the interpreter of a script. All that cannot work is refused before anything runs.
+//! Finds QEMU, the program, and the interpreter of a script. Anything that cannot work is refused before anything runs.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -26,10 +26,10 @@ pub fn find(name: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
     })
 }
 
-/// QEMU's emulator, which has loaded the plugin once, or how to get one.
+/// Finds QEMU's emulator and has it load the plugin once.
 ///
 /// # Errors
-/// It is not there, or cannot record.
+/// It is missing, or cannot record; the error says how to get one.
 pub fn qemu(given: Option<&Path>, plugin: &Path) -> Result<PathBuf> {
     let path = std::env::var_os("PATH");
     let shown = given.unwrap_or(Path::new(QEMU));
@@ -64,7 +64,7 @@ pub fn qemu(given: Option<&Path>, plugin: &Path) -> Result<PathBuf> {
 /// The command that runs `words` under an emulator: scripts go through their interpreters.
 ///
 /// # Errors
-/// The program is not there, or cannot be run.
+/// The program is missing, or cannot be run.
 pub fn command(words: &[OsString]) -> Result<Vec<OsString>> {
     let Some(first) = words.first() else {
         return Err(RecordError::new(

@@ -1,4 +1,4 @@
-//! What a trace says of how it was recorded.
+//! The description in a trace of how it was recorded.
 
 use std::path::Path;
 

@@ -1,5 +1,4 @@
-//! What one thread does for one process: it reads the process's ring until the process ends or its trace is long
-//! enough.
+//! The thread that follows one process: it reads the process's ring until the process ends or its trace is long enough.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,11 +12,11 @@ use crate::stream::{RecordedTrace, TraceStream};
 use crate::{RecordError, Result};
 
 const CHUNK: usize = 1 << 20;
-/// The wait when there is nothing to read; a ring takes far longer to fill.
+/// The pause if there is nothing to read; a ring takes far longer to fill.
 pub const IDLE: Duration = Duration::from_millis(5);
 /// The time a forked process has for its first record, once all others are gone.
 const BIRTH: Duration = Duration::from_secs(1);
-/// The time a program has to say what its caches hold, once the trace is long enough.
+/// The time a program has to tell what its caches hold, once the trace is long enough.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
@@ -25,7 +24,7 @@ pub struct Live {
     pub instructions: AtomicU64,
     pub records: AtomicU64,
     pub bytes: AtomicU64,
-    /// Set by whoever wants the recording to end; what there is is kept.
+    /// Set to end the recording; what was recorded is kept.
     pub stop: AtomicBool,
 }
 
@@ -48,7 +47,7 @@ impl Reader {
         let mut bytes = Vec::with_capacity(CHUNK);
         let mut alone = None;
         loop {
-            // Looked at before the ring is, so that nothing can come after the last look.
+            // This is checked before the ring is read, so that nothing can come after the last read.
             let ended = self.ended() && self.family_ended(&mut alone);
             let read = self.ring.read(&mut bytes, CHUNK);
             let before = self.stream.records();
@@ -93,7 +92,8 @@ impl Reader {
         Ok(Some(self.stream.finish()?))
     }
 
-    /// Waits until the program, whose trace is long enough, has said what its caches hold: it does so when it next has a record.
+    /// Waits until the program, whose trace is long enough, has told what its caches hold: it does so when it next has
+    /// a record.
     fn last_word(&mut self) {
         let header = self.ring.header();
         let asked = Instant::now();
@@ -107,7 +107,7 @@ impl Reader {
         self.stream.cached(CacheContents::from_counts(words));
     }
 
-    /// All processes that share the ring are gone, not only the first.
+    /// Whether all processes that share the ring are gone, not only the first.
     fn family_ended(&self, alone: &mut Option<Instant>) -> bool {
         let (header, family) = (self.ring.header(), self.stream.family());
         if !self.first || header.shared.load(Ordering::Acquire) == 0 {
@@ -117,7 +117,7 @@ impl Reader {
             header.stop.store(1, Ordering::Relaxed);
             return true;
         }
-        // What became another program no longer runs what the first did.
+        // A process that became another program no longer runs what the first did.
         let runs = |process| {
             let program = std::fs::read_link(format!("/proc/{process}/exe")).ok();
             program.is_some() && program == self.emulator
@@ -135,7 +135,7 @@ impl Reader {
         std::fs::read_link(format!("/proc/{}/exe", self.process)).ok()
     }
 
-    /// The process writes no more. A child that nobody has waited for yet is still there, but no longer runs.
+    /// Whether the process writes no more. A child that its parent has not waited for still exists, but does not run.
     fn ended(&self) -> bool {
         if self.first {
             return self.done.load(Ordering::Acquire);

@@ -1,4 +1,4 @@
-//! What to record, and how; and the same as the command line has it: sizes like `16M:16`, names like `random:7`.
+//! The request of a recording, and the same options as users write them: sizes like `16M:16`, names like `random:7`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -33,27 +33,27 @@ pub struct Request {
     pub caches: Hierarchy,
     pub level: Level,
     pub pages: PageFrames,
-    /// At level `memory`: the order in which freed frames are used again, where frames are counted.
+    /// The order in which freed frames are used again at level `memory`, where frames are counted.
     pub reuse: Reuse,
     pub clearing: Clearing,
     pub kernel: KernelTime,
     pub skip_instructions: u64,
     pub window: Window,
-    /// Children are recorded too: with `pc` in the same trace, in one order, else in traces of their own.
+    /// Set if children are recorded too: with `pc` in the same trace, in one order, else in traces of their own.
     pub follow_fork: bool,
-    /// The first read of a line carries its bytes.
+    /// Set if the first read of a line carries its bytes.
     pub read_data: bool,
-    /// Flushes, fences and stores to mapped files carry their place in the program.
+    /// Set if flushes, fences and stores to mapped files carry their place in the program.
     pub pc: bool,
     /// Microseconds that a thread rests after a store to a file.
     pub rest: u32,
     pub acks: Option<i32>,
-    /// The trace is held against the program's memory at its end.
+    /// Set if the trace is compared with the program's memory at its end.
     pub verify: bool,
 }
 
 impl Request {
-    /// Children's stores to mapped files, flushes and fences go into the first process's trace.
+    /// Whether children's stores to mapped files, flushes and fences go into the first process's trace.
     pub fn in_one_order(&self) -> bool {
         self.follow_fork && self.pc
     }
@@ -117,7 +117,7 @@ pub struct Wanted {
     pub verify: bool,
 }
 
-/// Bytes from a number with K, M or G (powers of 1024).
+/// Parses a number of bytes with K, M or G (powers of 1024).
 fn cache(option: &str, text: &str) -> Result<Geometry> {
     let parsed = text.split_once(':').and_then(|(bytes, ways)| {
         Some(Geometry {
@@ -154,7 +154,7 @@ fn refused<T>(message: impl Into<String>) -> Result<T> {
 }
 
 impl Wanted {
-    /// The request that these options mean.
+    /// Turns the options into a request.
     ///
     /// # Errors
     /// An option makes no sense; the message names it.

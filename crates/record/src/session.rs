@@ -25,7 +25,6 @@ use crate::request::Request;
 use crate::stream::{RecordedTrace, TraceStream};
 use crate::{RecordError, Result, program};
 
-/// Bytes of the first process's ring.
 const RING: u64 = 16 << 20;
 /// The time a program has to end by itself once the trace is long enough.
 const GRACE: Duration = Duration::from_secs(3);
@@ -76,7 +75,7 @@ pub fn record(request: &Request, live: &Arc<Live>) -> Result<RecordOutcome> {
 
 struct Session<'a> {
     folder: Folder,
-    /// A folder beside the trace with copies of files as they were before the program wrote to them.
+    /// A folder in the trace's folder with copies of files as they were before the program wrote to them.
     ground: Option<TempDir>,
     request: &'a Request,
     live: &'a Arc<Live>,
@@ -112,7 +111,7 @@ impl Session<'_> {
             let failed = recorded[0].thread.is_finished() || problem.is_some();
             if status.is_none() && (failed || self.live.stop.load(Ordering::Relaxed)) {
                 let since = asked.get_or_insert_with(|| {
-                    // Its own handler may end it in order; the number is a child's that was not waited for.
+                    // The program's own handler may end it in order. The number is a child's that was not waited for.
                     terminate(child.id());
                     Instant::now()
                 });
@@ -121,7 +120,7 @@ impl Session<'_> {
                 }
             }
             if status.is_some() && recorded.iter().all(|r| r.thread.is_finished()) {
-                // A last look: a child may have begun just now.
+                // A child may have begun just now.
                 if self.newcomers(&mut seen.clone()).is_empty() {
                     break;
                 }
@@ -154,7 +153,6 @@ impl Session<'_> {
         })
     }
 
-    /// Begins to follow processes that were forked since the last call.
     fn welcome(&self, seen: &mut BTreeSet<u32>, recorded: &mut Vec<FollowedProcess>) -> Result<()> {
         for process in self.newcomers(seen) {
             let path = self.folder.path().join(Ring::name(process));

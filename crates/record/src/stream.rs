@@ -17,10 +17,9 @@ use crate::{RecordError, Result, grounds};
 
 /// zstd level of a recording: it must keep up with the program.
 const COMPRESSION: i32 = 1;
-/// Places of a file in memory that are told, at most.
+/// At most this many places of a file in memory are noted.
 const PLACES: usize = 64;
 
-/// A process's trace while it is written.
 pub struct TraceStream {
     path: PathBuf,
     writer: TraceWriter,
@@ -29,49 +28,46 @@ pub struct TraceStream {
     pub memory: Option<u64>,
     cached: Option<CacheContents>,
     window: Window,
-    /// Bytes that did not make an event yet.
+    /// Bytes of an event that is not complete yet.
     left: Vec<u8>,
-    /// Records seen, kept or not, and instructions up to them.
+    /// The number of records seen, kept or not, and of instructions up to them.
     seen: u64,
     instructions: u64,
     kept: u64,
     identities: Vec<(u64, u64)>,
     notes: Vec<String>,
-    /// Hashes of what the program's memory held at the end, by line.
     held: Vec<(u64, u64)>,
     pub acks: bool,
-    /// Lines of files that were stored to since a system call last made sure of them.
+    /// Lines of files that were stored to since a system call last made them sure.
     unsynced: BTreeSet<u64>,
     family: Family,
     lists: ProvenanceLists,
     pub ground: Option<PathBuf>,
     ended: bool,
-    /// The first site of the program that runs.
     first_site: usize,
-    /// The program that took the place of this one and is not recorded, as far as is known.
+    /// The program that took this one's place and is not recorded, as far as is known.
     lost: Option<String>,
 }
 
-/// Lists that the provenance gets.
 #[derive(Default)]
 struct ProvenanceLists {
-    /// Frames that pages got, each after so many records, if the plugin tells.
+    /// The frames of pages, each after a number of records, if the plugin tells them.
     placed: Vec<Value>,
     threads: Vec<Value>,
     files: Vec<Value>,
     /// Places in the program, each with its caller's number plus 1.
     sites: Vec<Value>,
     modules: Vec<Value>,
-    /// Texts that were written to the descriptor, each after so many records.
+    /// Texts that were written to the descriptor, each after a number of records.
     printed: Vec<Value>,
     marks: Vec<Value>,
-    /// Records that a system call's making sure is, each range the first and the one after the last.
+    /// Ranges of records of system calls that make lines sure, from the first to before the second.
     syncs: Vec<Value>,
-    /// Programs that this one became, each after so many records.
+    /// Programs that this one became, each after a number of records.
     execs: Vec<Value>,
     /// The site at which each further program begins, with that program's number.
     site_programs: Vec<(usize, u32)>,
-    /// Code that ran, by the program's number: where it begins, and the address after it.
+    /// Code that ran, by the program's number: maps each beginning to the address after the end.
     ran: BTreeMap<u32, BTreeMap<u64, u64>>,
 }
 
@@ -80,14 +76,13 @@ pub struct RecordedTrace {
     pub path: PathBuf,
     pub records: u64,
     pub instructions: u64,
-    /// The program ended in order, so that the last write of every line is there.
+    /// Set if the program ended in order, so that the last write of every line is there.
     pub complete: bool,
     pub notes: Vec<String>,
-    /// The comparison with the program's memory at its end, if that was wanted and the program ended in order.
+    /// The comparison with the program's memory at its end, if it was wanted and the program ended in order.
     pub verified: Option<Verified>,
 }
 
-/// Adds a range to ranges that do not touch each other.
 fn insert(ranges: &mut BTreeMap<u64, u64>, mut start: u64, mut end: u64) {
     while let Some((&from, &to)) = ranges.range(..=end).next_back()
         && to >= start
@@ -99,8 +94,8 @@ fn insert(ranges: &mut BTreeMap<u64, u64>, mut start: u64, mut end: u64) {
 }
 
 impl ProvenanceLists {
-    /// The code of mapped files that ran, of each program: its number, the first address, and lengths of what ran and
-    /// of what did not, in turn. Of a program whose files are not known only the number.
+    /// The code of mapped files that ran, for each program: its number, the first address, and lengths that ran and did
+    /// not run, in turn. Only the number if the program's files are not known.
     fn coverage(&self) -> Vec<Value> {
         let told = |(program, ranges): (&u32, &BTreeMap<u64, u64>)| {
             let mut of_files = BTreeMap::new();
@@ -130,7 +125,6 @@ impl ProvenanceLists {
 }
 
 impl TraceStream {
-    /// A trace that will appear at `path`.
     pub fn create(
         path: &Path,
         provenance: Provenance,
@@ -196,7 +190,7 @@ impl TraceStream {
     /// Takes the next bytes, and leaves `bytes` empty. Records after the window are dropped.
     ///
     /// # Errors
-    /// A full disk, no frame for a page, or bytes that no plugin of ours sends.
+    /// A full disk, no frame for a page, or bytes that our plugin does not send.
     pub fn take(&mut self, bytes: &mut Vec<u8>) -> Result<()> {
         let mut all = std::mem::take(&mut self.left); // and back again: the room is used each time
         all.append(bytes);
@@ -260,7 +254,7 @@ impl TraceStream {
                 insert(self.lists.ran.entry(program).or_default(), start, end);
             }
             RecorderEvent::Printed(bytes) => {
-                // A character a byte, so that nothing is lost.
+                // Each byte becomes a character, so that nothing is lost.
                 let text: String = bytes.iter().map(|&byte| char::from(byte)).collect();
                 self.lists.printed.push(json!([self.kept, text]));
             }
@@ -289,7 +283,7 @@ impl TraceStream {
             }
             RecorderEvent::Note(text) => {
                 let note = String::from_utf8_lossy(&text).into_owned();
-                // Several processes may say the same.
+                // Several processes may make one note.
                 if !self.notes.contains(&note) {
                     self.notes.push(note);
                 }
@@ -306,7 +300,7 @@ impl TraceStream {
         Ok(())
     }
 
-    /// Where pages are has changed: it is followed if the recording's lines are of pages, and told if not.
+    /// Follows a change of pages' places if the recording's lines are of pages, and notes it otherwise.
     fn placed(&mut self, event: RecorderEvent) -> Result<()> {
         let maps = self.pages.maps();
         match event {
@@ -372,13 +366,14 @@ impl TraceStream {
             "first_site": if self.family.is_first() { self.first_site } else { 0 },
             "of_program": self.family.program(),
         });
-        // A child has its parent's, and they are told again when code is unmapped.
+        // A child has its parent's modules, and they come again when code is unmapped.
         if !self.lists.modules.contains(&module) {
             self.lists.modules.push(module);
         }
     }
 
-    /// The process became a program that is not recorded; or did something after that, so that it did not.
+    /// Notes that the process became a program that is not recorded, or that it did something after that, so that it
+    /// did not.
     fn becomes(&mut self, path: Option<String>) {
         match self.family.is_first() {
             true => self.lost = path,
@@ -391,7 +386,7 @@ impl TraceStream {
         }
     }
 
-    /// A process mapped a file that it had not mapped before; another may have.
+    /// Adds a file that a process mapped for the first time; another may have mapped it before.
     fn file(&mut self, bytes: u64, identity: (u64, u64), path: &[u8]) {
         let known = self.identities.iter().position(|&i| i == identity);
         let number = known.unwrap_or(self.lists.files.len());
@@ -405,7 +400,7 @@ impl TraceStream {
         }
     }
 
-    /// A system call made sure of what any process had stored to these lines: flushes and a fence of that thread.
+    /// Adds the flushes and the fence of a system call that made sure what any process had stored to these lines.
     fn synced(&mut self, thread: u16, site: u32, ranges: &[(u64, u64)]) -> Result<()> {
         let thread = self.family.thread(thread);
         let site = site.checked_sub(1).map(|site| self.family.site(site));
@@ -462,7 +457,7 @@ impl TraceStream {
             Op::Fence => 0,
             _ => {
                 let line = self.family.line(record.line);
-                // A store without a place, where there are places, is another thread's that was seen at a flush.
+                // If there are places, a store without one is another thread's that was seen at a flush.
                 let own = record.site.is_some() || self.lists.sites.is_empty();
                 if own && line >= FILES && matches!(op, Op::Store | Op::NonTemporalWrite) {
                     self.unsynced.insert(line);
@@ -507,7 +502,8 @@ impl TraceStream {
         Ok(self.writer.push(&record)?)
     }
 
-    /// Keeps what mapped files held before and after the program, and the hashes of its modules: a crash test needs both.
+    /// Keeps the contents of mapped files before and after the program, and the hashes of its modules, which a crash
+    /// test needs.
     fn keep_files(&mut self) {
         let lists = &mut self.lists;
         if let Some(folder) = &self.ground {
@@ -558,7 +554,7 @@ impl TraceStream {
             ("ran", coverage),
             ("pages", lists.placed),
         ] {
-            // That nothing was printed is worth as much as what was.
+            // An empty list of acknowledgements is kept too: it tells that nothing was printed.
             if !list.is_empty() || (key == "acks" && self.acks) {
                 more.insert(key.into(), list.into());
             }

@@ -1,4 +1,4 @@
-//! A trace that is complete, read back and held against what the program's memory held at its end.
+//! Compares a complete trace with the program's memory at its end.
 
 use std::path::Path;
 
@@ -9,21 +9,20 @@ use serde::Serialize;
 
 use crate::pages::PAGE_LINES;
 
-/// Lines that differ which are named, at most.
 const NAMED: usize = 8;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Verified {
-    /// Pages of which the trace has lines, and which the program still had.
+    /// Pages with lines in the trace that the program still had.
     pub pages: usize,
-    /// Lines of them that the trace has the bytes of.
+    /// Lines of these pages whose bytes the trace has.
     pub lines: usize,
-    /// Lines whose last bytes in the trace are not those of memory.
+    /// Lines whose last bytes in the trace differ from memory.
     pub different: usize,
     pub first: Vec<u64>,
 }
 
-/// Holds the last bytes of each line in the trace against the hashes of what memory held.
+/// Compares the last bytes of each line in the trace with the hashes of memory.
 pub fn verify(trace: &Path, held: &[(u64, u64)]) -> Result<Verified, TraceError> {
     let mut last: FxHashMap<u64, u64> = FxHashMap::default();
     let (mut source, mut batch) = (Source::open(trace)?, Vec::new());

@@ -13,7 +13,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
-/// Size and ways of one cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Geometry {
     pub bytes: u64,
@@ -67,8 +66,8 @@ pub trait MemoryTraffic {
 const EMPTY: u64 = u64::MAX;
 const DIRTY: u64 = 1;
 
-/// An L2 or last level. A set's tags stand in the order of their last use, the latest first and empty ways last, so that
-/// there is nothing beside them to keep in the host's own caches.
+/// An L2 or last level. A set's tags are in the order of their last use, the latest first and empty ways last, so that
+/// no further data have to be kept in the host's own caches.
 struct Outer {
     tags: Box<[u64]>,
     mask: u64,
@@ -91,7 +90,7 @@ impl Outer {
         &mut self.tags[at..at + self.ways]
     }
 
-    /// Makes the line the latest of its set, and dirty if `store`; whether it was there.
+    /// Makes the line the latest of its set, and dirty if `store`. Returns whether it was there.
     #[inline(always)]
     fn touch(&mut self, line: u64, store: bool) -> bool {
         let set = self.set(line);
@@ -103,14 +102,14 @@ impl Outer {
         true
     }
 
-    /// Puts in a line that is not there; gives what had to go.
+    /// Inserts a line that is not there. Returns the tag that had to go.
     #[inline(always)]
     fn insert(&mut self, tag: u64) -> Option<u64> {
         let victim = put_first(self.set(tag >> 1), tag);
         (victim != EMPTY).then_some(victim)
     }
 
-    /// Makes the line clean, and with `invalidate` takes it out; whether it was dirty.
+    /// Makes the line clean, and with `invalidate` removes it. Returns whether it was dirty.
     fn flush(&mut self, line: u64, invalidate: bool) -> bool {
         let set = self.set(line);
         let Some(at) = set.iter().position(|tag| tag >> 1 == line) else {
@@ -130,7 +129,7 @@ impl Outer {
         self.tags[at..at + self.ways].contains(&(line << 1 | DIRTY))
     }
 
-    /// Cleans all lines that `which` wants, and with `invalidate` takes them out; the dirty ones go to `dirty`.
+    /// Cleans all lines that `which` wants, and with `invalidate` removes them; the dirty ones go to `dirty`.
     fn flush_all(&mut self, which: impl Fn(u64) -> bool, invalidate: bool, dirty: &mut Vec<u64>) {
         for set in self.tags.chunks_mut(self.ways) {
             let mut kept = 0;
@@ -160,7 +159,7 @@ fn shape(geometry: Geometry, most: u64) -> Result<(usize, usize), String> {
     Ok((sets as usize, geometry.ways as usize))
 }
 
-/// Moves all one place down and `tag` to the front; gives what was last.
+/// Moves all tags one place down and puts `tag` first. Returns the last one.
 #[inline(always)]
 fn put_first(ways: &mut [u64], tag: u64) -> u64 {
     let mut above = tag;
@@ -170,7 +169,7 @@ fn put_first(ways: &mut [u64], tag: u64) -> u64 {
     above
 }
 
-/// The memory below for a line that is overwritten whole and therefore not fetched: only evicted lines reach it.
+/// The memory below, for a line that is overwritten whole and therefore not fetched: only evicted lines reach it.
 #[derive(Debug)]
 pub struct Unfetched<'a, M>(pub &'a mut M);
 
@@ -182,12 +181,13 @@ impl<M: MemoryTraffic> MemoryTraffic for Unfetched<'_, M> {
     }
 }
 
-/// A core's L1. A table by the low bits of the name ([`Front`]) says of most lines at which way they are and whether they are
-/// dirty, so that nearly every hit costs a load, a comparison that a processor foresees, and two stores
-/// ([`FirstLevel`]). That look takes no lock, so the words are atomic; all else is the one owner's, and `Relaxed` does.
+/// A core's L1. A table by the low bits of the name ([`Front`]) tells for most lines in which way they are and whether
+/// they are dirty, so that nearly every hit costs a load, a comparison that a processor foresees, and two stores
+/// ([`FirstLevel`]). That look takes no lock, so the words are atomic; everything else has one owner, and `Relaxed` is
+/// enough.
 struct L1 {
     tags: Box<[AtomicU64]>,
-    /// The name that each way's line had last: the table has it by that name or not at all.
+    /// The last name of each way's line: the table has the line by that name or not at all.
     names: Box<[AtomicU64]>,
     used: Box<[AtomicU64]>,
     front: Box<[AtomicU64]>,
@@ -195,14 +195,13 @@ struct L1 {
     associativity: usize,
 }
 
-/// Words of the table for each line that L1 holds. More are missed less often, and displace more of what else the host's own
-/// L1 has.
+/// The table has this many words for each line of L1. More words have fewer misses, and displace more from the host's
+/// own L1.
 const GUESSES: usize = 8;
 
 /// The name of a line that is in no table of names.
 pub const NAMELESS: u64 = u64::MAX;
 
-/// A word of the table: the line's name, its way, and whether it is dirty.
 struct Front;
 
 impl Front {
@@ -245,7 +244,6 @@ impl L1 {
         }
     }
 
-    /// The table has none of the names any more.
     fn forget_all(&self, names: std::ops::Range<u64>) {
         if names.end - names.start < self.names.len() as u64 {
             return names.for_each(|name| self.forget(name));
@@ -291,7 +289,7 @@ impl L1 {
         }
     }
 
-    /// Makes the line the latest of its set, and dirty if `store`; whether it was dirty, if it is there.
+    /// Makes the line the latest of its set, and dirty if `store`. Returns whether it was dirty, if it is there.
     #[inline(always)]
     fn touch(&self, line: u64, name: u64, store: bool) -> Option<bool> {
         let at = self.find(line)?;
@@ -300,7 +298,7 @@ impl L1 {
         Some(tag & DIRTY != 0)
     }
 
-    /// Puts in a line that is not there; gives what had to go.
+    /// Inserts a line that is not there. Returns the tag that had to go.
     #[inline(always)]
     fn insert(&self, tag: u64, name: u64) -> Option<u64> {
         let age = |&at: &usize| match self.tag(at) {
@@ -317,7 +315,7 @@ impl L1 {
         self.find(line).is_some_and(|at| self.tag(at) & DIRTY != 0)
     }
 
-    /// Makes the line clean, and with `invalidate` takes it out; whether it was dirty.
+    /// Makes the line clean, and with `invalidate` removes it. Returns whether it was dirty.
     fn flush(&self, line: u64, invalidate: bool) -> bool {
         self.find(line)
             .is_some_and(|at| self.flush_at(at, invalidate))
@@ -341,7 +339,7 @@ impl L1 {
     }
 }
 
-/// A core's L1 for quick hits, which need no more of the model: see [`Caches::first`].
+/// A core's L1 for quick hits, which need nothing else of the model: see [`Caches::first`].
 #[derive(Clone, Copy, Debug)]
 pub struct FirstLevel {
     front: *const AtomicU64,
@@ -352,11 +350,9 @@ pub struct FirstLevel {
 // SAFETY: all words that it points to are atomic.
 unsafe impl Send for FirstLevel {}
 
-/// The word of [`FirstLevel::NOTHING`].
 static NO_WORD: AtomicU64 = AtomicU64::new(EMPTY);
 
 impl FirstLevel {
-    /// An L1 without any line.
     pub const NOTHING: FirstLevel = FirstLevel {
         front: &raw const NO_WORD,
         used: &raw const NO_WORD,
@@ -375,7 +371,7 @@ impl FirstLevel {
         // SAFETY: a word's way is below the number of ways, and the caches live by the caller's promise.
         unsafe {
             let word = (*self.front.add((line & self.mask) as usize)).load(Relaxed);
-            // What is left is the way and, at the end, whether the line is clean, which a store does not want.
+            // The rest is the way and, at the end, whether the line is clean, which a store must not find.
             let left = word ^ line << Front::SHIFT ^ DIRTY;
             let hit = left & (u64::MAX << Front::SHIFT | u64::from(store)) == 0;
             if hit {
@@ -403,15 +399,11 @@ pub struct Caches {
     cores: Vec<CoreCaches>,
     llc: Option<Outer>,
     inclusive: bool,
-    /// Cores in use: snooping looks at these only.
+    /// The number of cores in use; snooping looks only at these.
     in_use: usize,
 }
 
 impl Caches {
-    /// Empty caches.
-    ///
-    /// # Errors
-    /// A geometry without whole sets, or no core.
     pub fn new(hierarchy: &Hierarchy) -> Result<Caches, String> {
         if hierarchy.cores == 0 {
             return Err("there must be a core".to_owned());
@@ -460,8 +452,8 @@ impl Caches {
         }
     }
 
-    /// The number of cores that may have lines: more than there are threads, if an earlier program of this process had
-    /// more.
+    /// The number of cores that may have lines: it is larger than the number of threads if an earlier program of this
+    /// process had more.
     #[inline(always)]
     pub fn cores_in_use(&self) -> usize {
         self.in_use
@@ -525,7 +517,7 @@ impl Caches {
         }
     }
 
-    /// The last level has the line after this, if there is one.
+    /// Makes sure that the last level, if there is one, has the line.
     fn fetch(&mut self, line: u64, memory: &mut impl MemoryTraffic) {
         let Some(llc) = &mut self.llc else {
             return memory.read(line);
@@ -572,7 +564,7 @@ impl Caches {
         }
     }
 
-    /// No core but `core` has the line after this; what was dirty there becomes dirty here by the store to come.
+    /// Takes the line from all cores but `core`; dirty bytes there become dirty here by the store to come.
     fn take_from_others(&mut self, core: usize, line: u64) {
         for (other, caches) in self.cores[..self.in_use].iter_mut().enumerate() {
             if other != core {
@@ -581,7 +573,7 @@ impl Caches {
         }
     }
 
-    /// No core but `core` has the line dirty after this.
+    /// Makes the line clean in all cores but `core`.
     fn share(&mut self, core: usize, line: u64, memory: &mut impl MemoryTraffic) {
         for other in 0..self.in_use {
             if other != core && self.cores[other].flush(line, false) {
@@ -621,7 +613,6 @@ impl Caches {
         self.all_dirty(|line| pages.contains(&(line / 64)))
     }
 
-    /// All dirty lines for which `which` is true, in order.
     pub fn all_dirty(&self, which: impl Fn(u64) -> bool) -> Vec<u64> {
         let l1 = |core: &'_ CoreCaches| -> Vec<u64> {
             let tags = core.l1.tags.iter().map(|tag| tag.load(Relaxed));
@@ -686,7 +677,6 @@ impl Caches {
         true
     }
 
-    /// Cleans all lines, and returns those that were dirty, in order.
     pub fn drain(&mut self) -> Vec<u64> {
         self.flush_all(|_| true, false)
     }

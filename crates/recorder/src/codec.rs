@@ -1,8 +1,9 @@
-//! The events that the plugin sends to the recorder. A record is a tag, variable-length numbers and 64 bytes of data; any
-//! other event is JSON.
+//! The events that the plugin sends to the recorder. A record is a tag, variable-length numbers and 64 bytes of data;
+//! any other event is JSON.
 //!
-//! Lines of records are sent as the distance from the previous record's line, so most events without data have three to five bytes.
-//! Safe on any bytes: what does not decode is an error, for the plugin's process may die at any moment.
+//! Lines of records are sent as the distance from the previous record's line, so most events without data have three to
+//! five bytes. It is safe on any bytes: bytes that do not decode are an error, because the plugin's process may die at
+//! any moment.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,11 +33,11 @@ pub struct Record {
     pub op: u8,
     pub line: u64,
     pub data: Option<[u8; 64]>,
-    /// The number of the [`RecorderEvent::Site`] that it happened at, if sites are recorded.
+    /// The number of its [`RecorderEvent::Site`], if sites are recorded.
     pub site: Option<u32>,
 }
 
-/// The number of lines that the caches hold where a recording ends, and how often pages were cleared, copied and freed.
+/// The number of lines in the caches at the end of a recording, and how often pages were cleared, copied and freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheContents {
     pub dirty: u64,
@@ -72,7 +73,7 @@ impl CacheContents {
 pub enum RecorderEvent {
     #[serde(skip)]
     Record(Record),
-    /// Lines whose contents are gone: unmapped, or mapped anew.
+    /// Lines whose contents are gone, because they were unmapped or mapped to something else.
     Gone {
         line: u64,
         lines: u64,
@@ -85,14 +86,13 @@ pub enum RecorderEvent {
     /// A shared mapping of a file: its lines are counted from `line` at the file's first byte.
     File {
         line: u64,
-        /// The file's size in bytes.
         bytes: u64,
-        /// The device and inode, by which a file of another process is known to be the same.
+        /// The device and inode, by which another process's mapping is known to be of this file.
         identity: (u64, u64),
         path: Vec<u8>,
     },
     Mapped {
-        /// The line of its first byte, in the numbering of the file's lines.
+        /// The line of the first byte, in the numbering of the file's lines.
         line: u64,
         address: u64,
         bytes: u64,
@@ -107,12 +107,13 @@ pub enum RecorderEvent {
         thread: u16,
         instructions: u64,
     },
-    /// A place in the program: an instruction, called from another site. Sites are numbered in the order of their coming.
+    /// A place in the program: an instruction, called from another site. Sites are numbered in the order in which they
+    /// come.
     Site {
-        /// The site of the call, plus 1; 0 where none is known.
+        /// The site of the call plus 1; 0 if none is known.
         parent: u32,
         pc: u64,
-        /// A locked instruction orders flushes as a fence does.
+        /// Set if the instruction is locked, so that it orders flushes as a fence does.
         locked: bool,
     },
     /// A file's bytes in the program's memory, from which addresses of instructions are looked up.
@@ -123,7 +124,7 @@ pub enum RecorderEvent {
         offset: u64,
         path: Vec<u8>,
     },
-    /// Code from `start` to before `end` is about to run for the first time; told before it does.
+    /// Code from `start` to before `end` is about to run for the first time.
     Ran {
         start: u64,
         end: u64,
@@ -133,26 +134,25 @@ pub enum RecorderEvent {
     /// A system call made the stores to these lines of files persistent.
     Synced {
         thread: u16,
-        /// The site of the call, plus 1; 0 where none is known.
+        /// The site of the call plus 1; 0 if none is known.
         site: u32,
         ranges: Vec<(u64, u64)>,
     },
     /// The next events are of this process, from a new encoder.
     Turn(u32),
-    /// This process was forked; the next events are its, from a new encoder.
+    /// This process was forked, and the next events are its own, from a new encoder.
     Child {
         process: u32,
         parent: u32,
         sites: u32,
         files: u32,
-        /// The number of programs that its parent had been before.
+        /// The number of earlier programs of its parent.
         execs: u32,
     },
-    /// The process that sends this was forked by that one.
+    /// This process forked the one that sends the event.
     Forked(u32),
     Held {
         line: u64,
-        /// The [`hash`] of its bytes.
         hash: u64,
     },
     Note(Vec<u8>),
@@ -177,10 +177,9 @@ impl RecorderEvent {
 const WITH_DATA: u8 = 0x10;
 const SAME_THREAD: u8 = 0x20;
 const WITH_SITE: u8 = 0x40;
-/// Before the length of an event that is no record, and the event in JSON: there is one for thousands of records.
+/// Comes before the length of an event that is no record, and the event in JSON: there is one for thousands of records.
 const IN_JSON: u8 = 0x80;
 
-/// A number by which a line's bytes are told from others.
 pub fn hash(bytes: &[u8; 64]) -> u64 {
     let (words, _) = bytes.as_chunks::<8>();
     (words.iter()).fold(0, |hash, word| splitmix64(hash ^ u64::from_le_bytes(*word)))
@@ -188,7 +187,6 @@ pub fn hash(bytes: &[u8; 64]) -> u64 {
 
 pub const LONGEST_RECORD: usize = 1 + 10 + 3 + 10 + 5 + 64;
 
-/// The most bytes that one [`RecorderEvent::Printed`] carries.
 pub const LONGEST_TEXT: usize = 4096;
 
 /// A length beyond this is damage: no event in JSON comes near it.
@@ -212,7 +210,7 @@ fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// Turns events into bytes; remembers what the distances are from.
+/// Turns events into bytes, and remembers the line that distances start from.
 #[derive(Clone, Debug, Default)]
 pub struct Encoder {
     line: u64,
@@ -250,7 +248,6 @@ impl Encoder {
         at
     }
 
-    /// Any event, as bytes.
     pub fn event(&mut self, event: &RecorderEvent) -> Vec<u8> {
         if event.begins_anew() {
             *self = Encoder::default();
@@ -268,14 +265,12 @@ impl Encoder {
     }
 }
 
-/// Why bytes are not an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undecodable {
     Short,
     Damaged,
 }
 
-/// Turns bytes into events.
 #[derive(Clone, Debug, Default)]
 pub struct Decoder {
     line: u64,
@@ -326,7 +321,7 @@ impl ByteReader<'_> {
 }
 
 impl Decoder {
-    /// The event at the beginning of `bytes`, and its length.
+    /// Decodes the event at the beginning of `bytes`. Returns its length too.
     ///
     /// # Errors
     /// The bytes end too early, in which case the decoder has not changed; or the plugin does not send such bytes.

@@ -1,4 +1,4 @@
-//! What the addresses of a block's loads and stores have in common, as far as its instructions say.
+//! Finds constant distances between the addresses of a block's loads and stores, as far as its instructions tell.
 //!
 //! Each general register is an unknown value plus a known distance. Moves, `lea`, additions of constants, pushes, pops
 //! and calls change what is known; any other write makes a new unknown value. Two addresses over the same unknown
@@ -20,11 +20,10 @@ pub struct Origin {
     scale: u32,
 }
 
-/// A load or store whose address and way through QEMU are known: one callback.
+/// A load or store with a known address, which QEMU makes with one callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     pub origin: Origin,
-    /// The address's distance from the base, in bytes.
     pub distance: u64,
     pub size: u8,
 }
@@ -38,7 +37,6 @@ pub enum Use {
         loads: bool,
         stores: bool,
     },
-    /// Unknown: QEMU's callbacks say it.
     Unknown,
     /// Unknown, and no access before it may be grouped with one after it.
     Barrier,
@@ -46,7 +44,7 @@ pub enum Use {
 
 #[derive(Clone, Copy)]
 struct Value {
-    /// Number of the unknown; 0 is none.
+    /// The number of the unknown value; 0 stands for none.
     unknown: u32,
     plus: u64,
 }
@@ -241,8 +239,8 @@ impl Flow {
     }
 }
 
-/// Whether QEMU makes each of the instruction's accesses whole: what recordings with `check` found, and nothing else. Vectors of 32 bytes it
-/// makes in two halves. No locks, no repetition, nothing that may not happen.
+/// Whether QEMU makes each of the instruction's accesses whole, as recordings with `check` have found. Vectors of 32
+/// bytes are made in two halves. Locked and repeated instructions, and accesses that may not happen, are left out.
 fn plain(instruction: &Instruction) -> bool {
     use Mnemonic::*;
     if instruction.has_lock_prefix() || instruction.has_xacquire_prefix() {

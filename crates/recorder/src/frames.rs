@@ -1,5 +1,5 @@
-//! The physical frame that each page of a process lies in, as a kernel would give it: at the first touch, and freed
-//! when the page goes. Caches hold lines of frames, so a line outlives the address through which it was stored.
+//! The physical frame of each page of a process, as a kernel would give it: at the first touch, and freed when the page
+//! goes. Caches hold lines of frames, so a line outlives the address through which it was stored.
 //!
 //! Pages of shared file mappings keep the names of [`crate::maps`], which are the page cache's and physical already.
 //! Left out: huge pages, swapping, migration, and frames that processes outside of the recording free or take.
@@ -14,18 +14,18 @@ use crate::maps::FILES;
 
 pub const PAGE_BYTES: u64 = 4096;
 pub const PAGE_LINES: u64 = 64;
-/// The kernel's page of zeros, which private anonymous pages are until they are stored to.
+/// The kernel's page of zeros, which backs private anonymous pages until they are stored to.
 pub const ZERO: u64 = 0;
-/// Frames that have no number of the kernel's begin here, above all that a machine has.
+/// Frames without a number of the kernel's begin here, above all frames of a machine.
 const NAMELESS: u64 = 1 << 35;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reuse {
-    /// The one freed last, as Linux' lists of each processor do (`mm/page_alloc.c`, `rmqueue_pcplist`).
+    /// The one freed last, like Linux' lists of each processor (`mm/page_alloc.c`, `rmqueue_pcplist`).
     #[default]
     LastFreed,
     FirstFreed,
-    /// None: every page gets a frame that no page had.
+    /// No freed frame: every page gets a new one.
     Never,
 }
 
@@ -40,11 +40,10 @@ pub enum FrameNumbers {
     Kernel,
 }
 
-/// The frame of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FramePlace {
     pub line: u64,
-    /// Stores may go there; if not, the first store gives the page a frame of its own.
+    /// Set if stores may go there; if not, the first store gives the page a frame of its own.
     pub own: bool,
 }
 
@@ -55,17 +54,16 @@ impl FramePlace {
     }
 }
 
-/// The contents of a page before its first touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstContents {
-    /// Zeros; read, it is the kernel's page of zeros.
+    /// Zeros; a page that is only read is the kernel's page of zeros.
     Zeros,
     /// Zeros, of memory shared between processes: the kernel clears a frame even for a read.
     SharedZeros,
     /// The bytes of a file, or of the process that forked: a frame that exists already and is copied at the first
     /// store.
     Copied,
-    /// Bytes that are shared and so not copied.
+    /// Shared bytes, which are not copied.
     Shared,
 }
 
@@ -75,7 +73,7 @@ impl FirstContents {
     }
 }
 
-/// A frame that was given, and whether a page had it before.
+/// A frame for a page, and whether a page had it before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given {
     pub frame: u64,
@@ -89,7 +87,7 @@ pub struct Frames {
     numbers: FrameNumbers,
     reuse: Reuse,
     table: FxHashMap<u64, FramePlace>,
-    /// Page and whether it may be stored to, in one word; and its first line.
+    /// The page and whether it may be stored to, in one word; and its first line.
     latest: Box<[(u64, u64)]>,
     /// The page of each frame whose bytes can be read there.
     owner: FxHashMap<u64, u64>,
@@ -101,7 +99,6 @@ pub struct Frames {
     next: u64,
     nameless: u64,
     draws: u64,
-    /// Pages whose contents came from the process that forked.
     inherited: FxHashSet<u64>,
 }
 
@@ -131,8 +128,7 @@ impl Frames {
         }
     }
 
-    /// Turns a copy of the parent's frames into the child's: what the parent's pages hold is shared until the child
-    /// stores.
+    /// Turns a copy of the parent's frames into the child's: the parent's pages are shared until the child stores.
     pub fn fork(&mut self) {
         let mut inherited = std::mem::take(&mut self.inherited);
         let own = self
@@ -144,12 +140,11 @@ impl Frames {
         self.inherited = inherited;
     }
 
-    /// The page held the parent's bytes when the process began.
     pub fn is_inherited(&self, page: u64) -> bool {
         !self.inherited.is_empty() && self.inherited.contains(&page)
     }
 
-    /// The number of frames that pages have had so far, where frames are counted.
+    /// The number of frames that pages have had so far, if frames are counted.
     pub fn counted(&self) -> u64 {
         match self.numbers {
             FrameNumbers::InOrder => self.next - 1,
@@ -161,7 +156,7 @@ impl Frames {
     #[inline(always)]
     pub fn quick(&self, page: u64, store: bool) -> Option<u64> {
         let (word, line) = self.latest[page as usize % LATEST];
-        // The lowest bit says that it may not be stored to.
+        // The lowest bit says that the page may not be stored to.
         (word ^ page << 1 <= u64::from(!store)).then_some(line)
     }
 
@@ -180,7 +175,7 @@ impl Frames {
         self.table.get(&page).copied()
     }
 
-    /// Puts the page there; where that is a frame of its own, its bytes can be read at the page.
+    /// Puts the page there; if the frame is the page's own, its bytes can be read at the page.
     pub fn put(&mut self, page: u64, place: FramePlace) {
         self.table.insert(page, place);
         self.remember(page, place);
@@ -189,8 +184,8 @@ impl Frames {
         }
     }
 
-    /// Takes out the pages `first..end`, in order, with where they lay. Their frames belong to nobody until they are
-    /// freed or put elsewhere.
+    /// Removes the pages `first..end`, in order, and returns their frames, which belong to no page until they are freed
+    /// or put elsewhere.
     pub fn take(&mut self, first: u64, end: u64) -> Vec<(u64, FramePlace)> {
         let pages = self.within(first, end);
         let mut taken = Vec::with_capacity(pages.len());
@@ -207,14 +202,12 @@ impl Frames {
         taken
     }
 
-    /// Notes that none of these pages holds the parent's bytes any more.
     pub fn disinherit(&mut self, first: u64, end: u64) {
         if !self.inherited.is_empty() {
             self.inherited.retain(|page| !(first..end).contains(page));
         }
     }
 
-    /// The pages of `first..end`, in order, with where they lie.
     pub fn pages(&self, first: u64, end: u64) -> Vec<(u64, FramePlace)> {
         let pages = self.within(first, end).into_iter();
         pages.map(|page| (page, self.table[&page])).collect()
@@ -232,7 +225,7 @@ impl Frames {
         pages
     }
 
-    /// Moves what a child has of its parent's bytes in `first..end` to `to`, for at most `kept` pages.
+    /// Moves the marks of the parent's bytes in `first..end` to `to`, for at most `kept` pages.
     pub fn move_inherited(&mut self, first: u64, end: u64, to: u64, kept: u64) {
         if self.inherited.is_empty() {
             return;
@@ -273,7 +266,7 @@ impl Frames {
                     again: false,
                 }
             }
-            // A number too many is the recorder's to refuse.
+            // The recorder refuses a number that is too large.
             FrameNumbers::Random { frames, .. } if self.used.len() as u64 + 1 >= frames => {
                 self.taken(frames)
             }
@@ -284,7 +277,8 @@ impl Frames {
                     return self.taken(frame);
                 }
             },
-            // One page of the kernel's can be two of ours: of a process that forked, or moved since it was asked about.
+            // One page of the kernel's can be two of ours, if a process forked, or if the page moved since it was
+            // looked up.
             FrameNumbers::Kernel => match kernel.filter(|frame| !self.used.contains(frame)) {
                 Some(frame) => self.taken(frame),
                 None => {
@@ -307,7 +301,7 @@ impl Frames {
         Some(page * PAGE_BYTES + line % PAGE_LINES * 64)
     }
 
-    /// The frames with all pages freed, in order, for the program that this process becomes.
+    /// The frames with all pages freed, in order, for the next program of this process.
     pub fn stock(&self) -> Stock {
         let own: Vec<u64> = (self.pages(0, u64::MAX).iter())
             .filter_map(|(_, place)| place.frame())
@@ -340,10 +334,10 @@ impl Frames {
     }
 }
 
-/// Ranges of the address space by what they hold before they are touched.
+/// Ranges of the address space by their contents before the first touch.
 #[derive(Clone, Debug, Default)]
 pub struct Regions {
-    /// Start, end and contents, in order of address, none overlapping.
+    /// The start, the end and the contents of each range, in order of address, without overlaps.
     regions: Vec<(u64, u64, FirstContents)>,
 }
 

@@ -2,10 +2,9 @@
 
 use crate::flow::{Access, Origin, Use};
 
-/// Bytes that a group may span: at most two lines, each with an access, wherever it begins.
+/// A group spans at most this many bytes: two lines, each with an access, wherever it begins.
 const SPAN: u64 = 64;
 
-/// A member of a group: an instruction's load, store, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
     pub insn: usize,
@@ -38,7 +37,7 @@ impl AccessGroup {
     }
 
     fn joined(&self, access: &Access) -> Option<(u64, u64)> {
-        // Distances are counted modulo 2^64, so from one of them on.
+        // Distances are modulo 2^64, so they are counted from one of them.
         let from = self.low.wrapping_sub(SPAN);
         let first = access.distance.wrapping_sub(from);
         let end = (SPAN + self.span).max(first.checked_add(u64::from(access.size))?);
@@ -53,25 +52,25 @@ impl AccessGroup {
         }
     }
 
-    /// One access that rarely is in two lines needs no more than a look at one.
+    /// Whether a look at one line is enough: the group is one access that rarely is in two lines.
     pub fn is_plain(&self) -> bool {
         self.members.len() == 1 && self.members[0].access.size <= 8
     }
 
-    /// The last instruction that stores, if one after the first does.
+    /// The last storing instruction, if it comes after the first member.
     pub fn last_store(&self) -> Option<usize> {
         let later = self.members[1..].iter().rev().find(|m| m.stores)?;
         Some(later.insn)
     }
 }
 
-/// The groups of a block. With `apart`, an instruction that loads and stores is in none.
+/// Groups the accesses of a block. With `apart`, an instruction that loads and stores is in no group.
 pub fn groups(block: &[Use], apart: bool) -> Vec<AccessGroup> {
     let mut groups: Vec<AccessGroup> = Vec::new();
     let mut open = 0;
     for (insn, what) in block.iter().enumerate() {
         let (access, loads, stores) = match *what {
-            // After a flush other lines are cached, and after a new segment base addresses are others.
+            // A flush changes which lines are cached, and a new segment changes base addresses.
             Use::Barrier => {
                 open = groups.len();
                 continue;

@@ -10,17 +10,17 @@ use crate::codec::op;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstructionKind {
-    /// QEMU's callbacks say everything.
+    /// QEMU's callbacks tell everything.
     Plain,
     NonTemporal,
     /// sfence, mfence.
     Fence,
-    /// clwb, clflush, clflushopt: the code of its operation.
+    /// clwb, clflush or clflushopt, with the code of its operation.
     Flush(u8),
     /// `SARDONYX_MARK` of `sardonyx.h`.
     Mark,
-    /// A store, or else a load, of numbers of 80 bits or a whole state. QEMU 10.0 makes it in one piece and does not
-    /// call back.
+    /// A store, or else a load, of numbers of 80 bits or a whole state. QEMU 10.0 makes it in one piece without a
+    /// callback.
     Unseen {
         stores: bool,
     },
@@ -31,9 +31,7 @@ const MARK: u64 = 0x584E_4453;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// The instruction stores a return address.
     Call,
-    /// The instruction loads a return address.
     Return,
     None,
 }
@@ -46,14 +44,14 @@ pub fn turn(instruction: &Instruction) -> Turn {
     }
 }
 
-/// The instruction waits for flushes as a fence does (Intel SDM, CLWB: "LOCK-prefixed instructions").
+/// Whether the instruction waits for flushes as a fence does (Intel SDM, CLWB: "LOCK-prefixed instructions").
 pub fn locked(instruction: &Instruction) -> bool {
     let exchange = instruction.mnemonic() == Mnemonic::Xchg;
     let memory = (0..instruction.op_count()).any(|i| instruction.op_kind(i) == OpKind::Memory);
     instruction.has_lock_prefix() || exchange && memory
 }
 
-/// The instruction that `bytes` at `address` begin with, if they are one.
+/// Decodes the instruction that `bytes` at `address` begin with, if they are one.
 pub fn decode(bytes: &[u8], address: u64) -> Option<Instruction> {
     let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
     let instruction = decoder.decode();
@@ -86,7 +84,8 @@ pub fn kind(instruction: &Instruction) -> InstructionKind {
     }
 }
 
-/// The bytes that such an instruction accesses at most; `mask` says which components of a state are asked for (Intel SDM volume 1, 13.4).
+/// The most bytes that such an instruction accesses; `mask` says which components of a state are asked for (Intel SDM
+/// volume 1, 13.4).
 pub fn unseen_bytes(instruction: &Instruction, mask: u64) -> u64 {
     /// The end of each component in the standard format: vectors of 256 bits, bounds and their configuration, keys.
     const ENDS: [(u64, u64); 4] = [
@@ -137,7 +136,7 @@ mod tests {
 
     #[test]
     fn flushes_have_their_address() {
-        // As GNU as 2.40 assembles them.
+        // These bytes are as GNU as 2.40 assembles them.
         assert_eq!(flush(b"\x66\x0f\xae\x30"), (op::CLWB, 0x100_0000)); // clwb (%rax)
         assert_eq!(flush(b"\x66\x41\x0f\xae\x34\x24"), (op::CLWB, 0xD00_0000)); // clwb (%r12)
         assert_eq!(

@@ -4,8 +4,7 @@
 //! [`caches`], [`codec`], [`frames`], [`insn`], [`flow`], [`group`] and [`program`] are plain code and tested as such; [`ring`] is shared memory. `plugin` is called
 //! by QEMU and has to be unsafe. `docs/crash-test/recorder.md` tells the whole; `crates/record` is the outer half.
 
-/// The recorder works on x86-64 Linux only: what the kernel does for a program is known by the numbers of x86-64's
-/// system calls.
+/// The recorder works only on x86-64 Linux, because it knows the effects of system calls by x86-64's numbers.
 pub const RECORDS: bool = cfg!(all(target_os = "linux", target_arch = "x86_64"));
 
 pub mod caches;

@@ -3,16 +3,16 @@
 
 /// Lines of files begin here, above every address of a user program; a trace's lines end at 2^58.
 pub const FILES: u64 = 1 << 57;
-/// Lines set apart for one file (16 TiB).
+/// The logarithm of the number of lines set apart for one file (16 TiB).
 const FILE_LINES_LOG2: u32 = 38;
 pub const FILE_LINES: u64 = 1 << FILE_LINES_LOG2;
-/// Files that have room between [`FILES`] and 2^58, but for the last.
+/// The number of files for which there is room between [`FILES`] and 2^58, except for the last.
 const MOST_FILES: usize = (1 << (57 - FILE_LINES_LOG2)) - 1;
-/// A line that stands for the system. With several threads and sites, a system call loads it when it begins and when it
-/// returns, which shows the order of the threads' calls.
+/// A line that stands for the system. With several threads and sites, a system call loads it at its beginning and at
+/// its return, which shows the order of the threads' calls.
 pub const SYSTEM: u64 = 2 * FILES - 1;
 
-/// The name of the copy of a file that is made before it is mapped for writing, by the file's device and inode.
+/// The name of the copy of a file that is made before the file is mapped for writing, by its device and inode.
 pub fn ground_name((device, inode): (u64, u64)) -> String {
     format!("{device:x}-{inode:x}")
 }
@@ -24,12 +24,11 @@ struct FileMapping {
     line: u64,
 }
 
-/// All shared mappings of files of a process.
 #[derive(Clone, Debug, Default)]
 pub struct Maps {
-    /// In order of address, none overlapping.
+    /// The mappings in order of address, without overlaps.
     mappings: Vec<FileMapping>,
-    /// Device and inode, in order of first mapping.
+    /// The device and inode of each file, in the order of their first mapping.
     files: Vec<(u64, u64)>,
 }
 
@@ -39,7 +38,7 @@ impl Maps {
         self.mappings.is_empty()
     }
 
-    /// The first line of a file, and whether it is new; `None` if there are too many files.
+    /// The first line of a file, and whether the file is new; `None` if there are too many files.
     pub fn file(&mut self, device: u64, inode: u64) -> Option<(u64, bool)> {
         let known = self.files.iter().position(|&f| f == (device, inode));
         let number = known.unwrap_or(self.files.len());
@@ -80,7 +79,8 @@ impl Maps {
         self.mappings.insert(at, FileMapping { start, end, line });
     }
 
-    /// Removes `start..end`, splitting mappings that reach out of it; gives what was removed as address, length and line.
+    /// Removes `start..end`, splitting mappings that reach out of it. Returns the removed parts as address, length and
+    /// line.
     pub fn remove(&mut self, start: u64, end: u64) -> Vec<(u64, u64, u64)> {
         let (mut kept, mut removed) = (Vec::with_capacity(self.mappings.len()), Vec::new());
         for mapping in &self.mappings {
@@ -119,7 +119,7 @@ impl Maps {
         }
     }
 
-    /// An address at which the line's bytes are now, if there is one.
+    /// An address at which the line's bytes can be read now, if there is one.
     pub fn address(&self, line: u64) -> Option<u64> {
         if line < FILES {
             return Some(line * 64);

@@ -1,13 +1,13 @@
-//! What the recorder tells the plugin: one JSON argument on QEMU's command line.
+//! The options that the recorder gives the plugin: one JSON argument on QEMU's command line.
 
 use serde::{Deserialize, Serialize};
 
 use crate::caches::Hierarchy;
 use crate::frames::{FrameNumbers, Reuse};
 
-/// The only argument of a plugin that is to say whether this QEMU can record.
+/// The only argument of a plugin that is to tell whether this QEMU can record.
 pub const CHECK: &str = "check=on";
-/// QEMU loads the plugin with this word alone, to learn whether it can.
+/// The plugin's answer if it can.
 pub const READY: &str = "ready to record";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,15 +20,15 @@ pub enum Level {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Clearing {
-    /// Lines are overwritten whole and not fetched before, as `rep stosb` does on processors with fast strings.
+    /// Lines are overwritten whole and not fetched first, as `rep stosb` does on processors with fast strings.
     #[default]
     WholeLines,
     Fetched,
-    /// Not recorded: the frame's lines leave the caches, and memory has its bytes without a write.
+    /// Clearing is not recorded: the frame's lines leave the caches, and memory has its bytes without a write.
     Unrecorded,
 }
 
-/// The kernel's instructions for a page, which no recorder of a user's program sees.
+/// The kernel's instructions for a page, which a recorder of a user's program cannot see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelTime {
     /// Instructions of a fault, before the first line is cleared or copied.
@@ -38,7 +38,7 @@ pub struct KernelTime {
 }
 
 impl Default for KernelTime {
-    /// Assumed: about what a minor fault of Linux takes, and a line's eight stores of eight bytes.
+    /// Assumed: about the cost of a minor fault of Linux, and of a line's eight stores of eight bytes.
     fn default() -> KernelTime {
         KernelTime {
             fault: 1000,
@@ -54,25 +54,23 @@ pub struct PluginOptions {
     pub reader: u32,
     pub caches: Hierarchy,
     pub level: Level,
-    /// The first read of a line carries its bytes.
     pub read_data: bool,
     pub follow_fork: bool,
-    /// Children that store to mapped files are recorded in this ring, in one order.
+    /// Set if children that store to mapped files are recorded in this ring, in one order.
     pub one_order: bool,
     pub numbers: FrameNumbers,
-    /// At level `memory`: the order in which freed frames are used again.
     pub reuse: Reuse,
     pub clearing: Clearing,
     pub kernel: KernelTime,
-    /// At level `cpu`: frames of pages are looked up in the kernel's page map.
+    /// Set if frames of pages are looked up in the kernel's page map, at level `cpu`.
     pub page_map: bool,
     pub skip: u64,
-    /// Flushes, fences and stores to mapped files carry the place in the program, and marks are told.
+    /// Set if flushes, fences and stores to mapped files carry their place in the program, and marks are sent.
     pub sites: bool,
     /// With sites: microseconds that a thread rests after a store to a file, the first times at a place.
     pub rest: u32,
     pub acks: Option<i32>,
-    /// At the end the contents of memory are sent, of all pages that the trace has lines of.
+    /// Set if the contents of memory are sent at the end, for all pages with lines in the trace.
     pub verify: bool,
     /// Folder into which a file is copied before the program first maps it for writing.
     pub ground: Option<String>,
@@ -85,7 +83,7 @@ impl PluginOptions {
         format!("options={}", options.replace(',', ",,"))
     }
 
-    /// The options from the arguments that QEMU hands over.
+    /// Parses the options from the arguments that QEMU passes.
     ///
     /// # Errors
     /// They are not one that [`PluginOptions::argument`] makes.

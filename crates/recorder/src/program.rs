@@ -1,4 +1,4 @@
-//! What a file is to the kernel that is asked to run it: a program, or a script for one.
+//! The kinds of files that the kernel can run: a program, or a script for one.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -19,7 +19,7 @@ pub enum Executable {
 /// Looks at the beginning of the file at `path`.
 ///
 /// # Errors
-/// It is not there, not executable, or for another processor.
+/// It is missing, not executable, or for another processor.
 pub fn executable(path: &Path) -> Result<Executable, String> {
     let refuse = |problem: &str| Err(format!("{}: {problem}", path.display()));
     let metadata = match std::fs::metadata(path) {
@@ -100,8 +100,8 @@ fn elf(head: &[u8], file: &File) -> Result<Executable, String> {
     Ok(Executable::Elf { loader })
 }
 
-/// Follows scripts as the kernel does, from the words of a command whose first stands for `file`: the program, and its
-/// words. A script's interpreter gets the script.
+/// Follows scripts as the kernel does, from a command's words of which the first stands for `file`: returns the
+/// program, and its words. A script's interpreter gets the script.
 pub fn through_scripts(
     file: PathBuf,
     words: Vec<OsString>,

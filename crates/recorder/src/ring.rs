@@ -32,11 +32,11 @@ pub struct RingHeader {
     head: AtomicU64,
     _apart_too: [u64; 8],
     tail: AtomicU64,
-    /// Set when the writer has seen that the reader wants no more, and has sent what its caches hold.
+    /// Set after the writer has seen that the reader wants no more, and has sent what its caches hold.
     pub told: AtomicU32,
     /// The words of [`crate::codec::CacheContents`].
     pub cached: [AtomicU64; 5],
-    /// Several processes write, and take turns under the lock.
+    /// Set if several processes write, and take turns under the lock.
     pub shared: AtomicU32,
     pub turn: AtomicU32,
     /// The number of processes that were forked, or are about to be.
@@ -44,14 +44,14 @@ pub struct RingHeader {
     pub lock: Lock,
 }
 
-/// A lock between processes. The kernel frees it when its holder dies, so that the others go on.
+/// A lock between processes. The kernel frees it when its holder dies, so that the others can continue.
 pub struct Lock(UnsafeCell<libc::pthread_mutex_t>);
 
 // SAFETY: a mutex is made to be shared, this one between processes too.
 unsafe impl Sync for Lock {}
 
 impl Lock {
-    /// Makes it, in shared memory that nobody else looks at yet.
+    /// Makes it in shared memory that no other process has yet.
     fn init(&self) -> io::Result<()> {
         let done = |error: libc::c_int| match error {
             0 => Ok(()),
@@ -74,7 +74,8 @@ impl Lock {
     }
 
     pub fn take(&self) {
-        // SAFETY: it was made by `init`. What its dead holder left in the ring is whole: the head moves over whole events only.
+        // SAFETY: it was made by `init`. A dead holder leaves only whole events in the ring, because the head moves
+        // over whole events.
         unsafe {
             if libc::pthread_mutex_lock(self.0.get()) == libc::EOWNERDEAD {
                 libc::pthread_mutex_consistent(self.0.get());
@@ -92,7 +93,7 @@ pub struct Ring {
     map: NonNull<u8>,
     length: usize,
     capacity: u64,
-    /// The writer's or the reader's own position, and what it knows of the other's.
+    /// The position of the writer or the reader, and what it knows of the other's.
     mine: u64,
     other: u64,
 }
@@ -168,7 +169,7 @@ impl Ring {
         })
     }
 
-    /// The ring for a writer that goes on where an earlier one stopped.
+    /// The ring for a writer that continues where an earlier one stopped.
     #[must_use]
     pub fn resumed(mut self) -> Ring {
         self.catch_up();
@@ -229,7 +230,7 @@ impl Ring {
         length
     }
 
-    /// A process lives, or belongs to somebody else and may not be asked about.
+    /// Whether a process lives, or belongs to another user and may not be asked about.
     pub fn lives(process: u32) -> bool {
         // SAFETY: signal 0 is sent to nobody.
         let sent = unsafe { libc::kill(process as libc::pid_t, 0) };
@@ -253,7 +254,7 @@ pub fn terminate(process: u32) {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours and nobody has a reference into it any more.
+        // SAFETY: the mapping is ours and no reference into it is left.
         unsafe { libc::munmap(self.map.as_ptr().cast(), self.length) };
     }
 }

@@ -31,9 +31,9 @@ from sardonyx.cli.common import (
 )
 from sardonyx.cli.help import CONTEXT, Group
 
-#: The commands in the order of the help, each with the module here that has it and its line there.
-#: The module has the function of the name, or the commands below it as ``app``. The lines are
-#: those of the commands, which need not be imported for them.
+#: The commands in the order of the help, each with its module here and its line there. The module
+#: has the function of the name, or the commands below it as ``app``. The lines are those of the
+#: commands, which need not be imported for them.
 COMMANDS = {
     "trace": (
         "trace",
@@ -103,7 +103,7 @@ COMMANDS = {
         "Print a machine's effective configuration as TOML: every key, with what is assumed.",
     ),
 }
-#: What all of them share.
+#: The settings that all commands share.
 SHARED: dict[str, Any] = {
     "pretty_exceptions_enable": False,
     "rich_markup_mode": "rich",
@@ -212,7 +212,7 @@ def _run() -> int:
         message = getattr(error, "format_message", None)
         if message is None:
             raise
-        # What the parser of the command line found: an unknown option, a missing argument.
+        # The parser of the command line has found an unknown option or a missing argument.
         context = getattr(error, "ctx", None)
         where = getattr(context, "command_path", "sardonyx")
         if type(error).__name__ == "NoArgsIsHelpError":

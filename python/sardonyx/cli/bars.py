@@ -12,7 +12,7 @@ from rich.text import Text
 from sardonyx.runs.measures import written
 from sardonyx.runs.results import Trace
 
-#: Columns of a bar at most, and of what stands beside it.
+#: The most columns of a bar, and of the text beside it.
 LONGEST = 50
 BESIDE = 30
 EIGHTHS = " ▏▎▍▌▋▊▉"

@@ -31,20 +31,20 @@ from sardonyx.sizes import parse_size, parse_time
 CHECK_FAILED = 1
 BAD_INPUT = 2
 NOTHING_SAID = 3
-#: More than this is a signal's number, as shells have it.
+#: A status above this is a signal's number, as shells have it.
 LEFT_BY_SIGNAL = 128
 INTERRUPTED = LEFT_BY_SIGNAL + signal.SIGINT
 #: The largest number of records, and the largest seed, that an option takes.
 MOST = 2**63 - 1
-#: Bytes that have to be free before work begins: a report, its results, and as much again.
+#: This many bytes have to be free before work begins: a report, its results, and as much again.
 ROOM = 8 << 20
-#: Characters of an error, about.
+#: The most characters of an error, roughly.
 LONGEST = 1000
 T = TypeVar("T")
 
 
 class _Console(Console):
-    """One whose reader may leave (``| head``): the rest is said to nobody, and work goes on."""
+    """A console whose reader may leave (``| head``): the rest is dropped, and work continues."""
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
@@ -165,7 +165,7 @@ def path_given(text: str) -> Path:
     return Path(text)
 
 
-#: What Typer is told of a path.
+#: Typer's settings for a path.
 PATH: dict[str, Any] = {"parser": path_given, "metavar": "PATH"}
 
 

@@ -225,7 +225,7 @@ def compare(asked: Compare) -> None:
         note(line)
     target = asked.directory or fresh(points[0].trace)
     check_replaced(target)
-    # The seed of programs is that of the draws too.
+    # The seed of programs is also that of the draws.
     seed = asked.seed if programs or asked.sensitivity or asked.sample else 0
     _ = asked.workers  # of every form: `_compare` uses it
     forms = {
@@ -242,13 +242,12 @@ def compare(asked: Compare) -> None:
 
 
 def _traces(asked: Compare) -> tuple[Setting, ...]:
-    """The keys of the machine that say how traces are played."""
     given = {"addresses": asked.addresses, "arrivals": asked.arrivals}
     return tuple((key, value) for key, value in given.items() if value is not None)
 
 
 def _written(asked: Compare, points: int, *, sampled: bool) -> Written:
-    """The files of a run's requests that are asked for."""
+    """The files of a run's requests that the user asks for."""
     files = {
         "--timeline": asked.timeline,
         "--requests": asked.requests,
@@ -280,7 +279,7 @@ def _written(asked: Compare, points: int, *, sampled: bool) -> Written:
 
 
 def _seeded(asked: Compare, points: Sequence[Point]) -> Seeded | None:
-    """The points with several seeds each, if that is asked for."""
+    """The points with several seeds each, if the user asks for that."""
     if asked.seeds is None:
         return None
     api.check_alone(

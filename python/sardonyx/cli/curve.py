@@ -55,7 +55,7 @@ class _Asked(Protocol[P]):
     def run(self, workers: int | None, told: Callable[[], None]) -> list[P]: ...
 
 
-#: Shares of reads if nothing was measured.
+#: The shares of reads if nothing was measured.
 READS = (100, 67, 50)
 
 
@@ -172,7 +172,6 @@ def _check(asked: Loads, plot: Path | None, json_to: str | None) -> None:
 
 
 def _tell(asked: Loads, shown: Shown, plot: Path | None, json_to: str | None) -> None:
-    """Print, draw and write what was found."""
     people = for_people(json_to)
     for part in shown.printed:
         people.print(part, soft_wrap=isinstance(part, Text))
@@ -183,7 +182,7 @@ def _tell(asked: Loads, shown: Shown, plot: Path | None, json_to: str | None) ->
 
 
 def _measured(given: str | None, machine: str) -> tuple[str, str]:
-    """The text of what was measured, empty for none, and its name."""
+    """The text of the measurement, empty for none, and its name."""
     if given == "none":
         return "", ""
     if given is not None:

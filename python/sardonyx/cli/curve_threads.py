@@ -17,7 +17,7 @@ from sardonyx.draw.figure import Figure, Missing
 from sardonyx.report.accesses import figures
 from sardonyx.runs.accesses import QUANTITIES, Accesses, Point, agreements
 
-#: What a curve should be within, on the mean of its points.
+#: Curves whose points are further off than this on the mean are named.
 WITHIN = 0.1
 AS_IS = Text("What was measured is the machine as it is, without a design.", style="dim")
 

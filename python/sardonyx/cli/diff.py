@@ -30,7 +30,7 @@ from sardonyx.runs.results import Results
 if TYPE_CHECKING:
     from sardonyx.sweeps.table import Swept
 
-#: The units of figures as ``written`` has them.
+#: The units of figures by the suffix that ``written`` takes.
 UNITS = {"ns": "ns", "nJ": "nj", "ratio": "%"}
 WHERE = "A directory that compare, reproduce or sweep wrote, or a results.json."
 
@@ -73,7 +73,7 @@ def diff(
 
 
 def _side(place: Path) -> Side:
-    """The results at a place, of whatever kind."""
+    """The results at a path, of whatever kind."""
     if place.is_dir() and not (place / "results.json").exists():
         from sardonyx.sweeps.table import is_swept, load
 
@@ -126,7 +126,6 @@ def _show(people: Console, found: Differences, most: int) -> None:
 
 
 def _answer(found: Differences) -> str:
-    """The difference in a sentence."""
     if not found.subjects:
         return "No run is in both results; nothing was compared."
     runs = f"{found.subjects} {'run' if found.subjects == 1 else 'runs'}"
@@ -153,7 +152,7 @@ def _settings(settings: Sequence[Changed]) -> Group:
 
 
 def _moved(found: Differences, most: int) -> Table:
-    # A column that is empty in every row is none.
+    # A column that is empty in every row is left out.
     shown = [i for i, _ in enumerate(found.heads) if any(each.subject[i] for each in found.moved)]
     figures = [*numbers("before", "after", "ratio", no_wrap=True), Column("")]
     table = _table("figure", *(found.heads[i] for i in shown), figures=figures)

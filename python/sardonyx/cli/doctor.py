@@ -21,7 +21,7 @@ from sardonyx.cli.common import check_json_target, out, write_json
 from sardonyx.cli.grid import grid
 from sardonyx.cli.options import JsonTo
 
-#: Seconds after which something that is tried does not work.
+#: A trial that takes more seconds than this has failed.
 PATIENCE = 60
 KSM = Path("/sys/kernel/mm/ksm/run")
 
@@ -70,7 +70,7 @@ def doctor(json_to: JsonTo = None) -> None:
 
 
 def _ran(*words: str) -> str | None:
-    """What a command of ours says is wrong, if it ends with an error."""
+    """The error of one of our commands, if it ends with one."""
     command = (sys.executable, "-m", "sardonyx", *words)
     try:
         ended = subprocess.run(

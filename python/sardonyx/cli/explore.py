@@ -51,7 +51,7 @@ from sardonyx.sweeps.plan import check_goal
 from sardonyx.sweeps.table import Goal, Swept
 
 GOALS = ("max ipc", "min energy_nj")
-#: What designs promise after a power cut, the most first.
+#: Promises of designs after a power cut, the strongest first.
 PROMISES = ("every line", "after program recovery", "nothing")
 
 
@@ -203,7 +203,7 @@ def tell(people: Console, found: Explored, budget: int) -> None:
     people.print(answer(found, budget), soft_wrap=True)
     if not found.front:
         return
-    # Keys stay whole, for users copy them: the other columns make room.
+    # Keys stay whole, because users copy them: the other columns make room.
     whole = Column("design (after a cut), bytes on chip", no_wrap=True)
     goals = (f"{goal.name} ({'more' if goal.more else 'less'})" for goal in found.goals)
     table = grid(whole, *numbers(*goals), header_style="dim")

@@ -8,10 +8,10 @@ from rich.text import Text
 from sardonyx.papers.claims import Unit, written_claim
 from sardonyx.runs.sensitivity import Flip, Headline, Sensitivity
 
-#: Keys of a headline figure that are drawn, and flips of a kind that are listed; the report and
-#: ``--json`` have all.
+#: The keys of a headline figure that are drawn, and the flips of a kind that are listed; the report
+#: and ``--json`` have all.
 KEYS, FLIPS = 5, 40
-#: A swing below it is not drawn.
+#: A smaller swing is not drawn.
 LEAST = 0.005
 
 

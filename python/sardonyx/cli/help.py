@@ -26,9 +26,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 ALL = "--help-all"
 NAMES = ["-h", "--help", ALL]
 CONTEXT: dict[str, Any] = {"help_option_names": NAMES}
-#: The widest that help is set, in columns.
+#: The most columns of help.
 WIDEST = 100
-#: Bounds beyond these are the machine's and no limit that a user meets.
+#: A bound beyond this is the machine's and no limit that a user meets.
 FAR = 2**31
 
 
@@ -138,7 +138,7 @@ def _row(param: Any) -> tuple[str, str]:
 
 
 def _kind(param: Any) -> str:
-    """What follows the option, in a word; nothing after a switch."""
+    """The word after the option in help; empty for a switch."""
     if param.is_flag:
         return ""
     if param.metavar:

@@ -53,7 +53,7 @@ ZEROS = ("held", "no-holes", "none")
 
 
 class _MachinesFirst(Group):
-    """What is not a command's name is a machine: ``merge IMAGE..`` is ``merge run IMAGE..``."""
+    """A word that is no command's name is a machine: ``merge IMAGE..`` is ``merge run IMAGE..``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if not args or args[0] not in self.commands:
@@ -289,7 +289,7 @@ def _cells(metrics: dict[str, Any], columns: Sequence[str]) -> list[str]:
 #: The answer, in a directory of its own.
 MERGE = "merge.json"
 COLUMNS = ("saved %", "MiB", "zeros MiB", "passes", "time", "processor", "share %")
-#: Beside the long names of knobs, in a terminal of 80 columns.
+#: The columns next to the long names of knobs, in a terminal of 80 columns.
 KNOB_COLUMNS = ("saved %", "MiB", "time", "processor", "share %")
 
 

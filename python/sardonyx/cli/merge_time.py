@@ -24,7 +24,7 @@ from sardonyx.runs.sources import check_known, parts
 from sardonyx.runs.tailbench import APPLICATIONS, PLAIN, TimedPoint, TimedRuns
 
 ALL = ",".join(algorithms())
-#: A column's heading, the metric, what it is shown as, and whether it is over no merging.
+#: Each column: its heading, the metric, its format, and whether it is relative to no merging.
 COLUMNS = (
     ("mean us", "geomean_sojourn_ns", "{:,.0f}", 1e-3),
     ("mean", "geomean_sojourn_ns", "x{:.2f}", None),

@@ -32,14 +32,14 @@ from sardonyx.runs import scheduler
 from sardonyx.runs.scheduler import Task
 
 T = TypeVar("T")
-#: Seconds between two lines of a log, and running tasks that one names.
+#: Seconds between two lines of a log, and the number of running tasks that a line names.
 LINE_EVERY, FEW = 10.0, 4
 #: Signals that end a program, and leave it time.
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class _Rate(ProgressColumn):
-    """Requests a second, or of another unit; nothing if that is empty."""
+    """Requests a second, or of another unit; empty without a unit."""
 
     def __init__(self, unit: str) -> None:
         super().__init__()

@@ -38,7 +38,7 @@ from sardonyx.cli.options import JsonTo
 from sardonyx.questions import RecordRequest
 
 PLUGIN = Path(__file__).parents[1] / "libsardonyx_recorder.so"
-#: The emulator: in the installed package, and where `make qemu` puts it in a checkout.
+#: The emulator's places: in the installed package, and where `make qemu` puts it in a checkout.
 EMULATORS = (
     Path(__file__).parents[1] / "qemu-x86_64",
     Path(__file__).parents[3] / "target" / "qemu" / "bin" / "qemu-x86_64",
@@ -47,9 +47,9 @@ EMULATORS = (
 #: 3 GHz at one instruction a cycle). docs/crash-test/recorder.md has slowdowns that were measured.
 NATIVE_RATE = 3e9
 LOOK_EVERY = 0.25
-#: A shell's status of a program that a signal ended is this and the signal's number.
+#: A shell's status of a program that a signal ended is this plus the signal's number.
 BY_SIGNAL = 128
-#: How the command line calls it: what follows the program's name is the program's.
+#: Settings of the command line: words after the program's name belong to the program.
 SETTINGS: dict[str, Any] = {
     "context_settings": {"ignore_unknown_options": True, "allow_interspersed_args": False},
     "epilog": "The program's input and output are its own; the trace appears when it has ended.",
@@ -344,7 +344,7 @@ def run_recorded(wanted: RecordRequest, console: Console) -> dict[str, Any]:
 
 @contextmanager
 def _on_signals(handler: Callable[..., None]) -> Iterator[None]:
-    """Call the handler where SIGTERM or SIGHUP would end us, if they would."""
+    """Call the handler at SIGTERM or SIGHUP, if they would end us."""
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     before = {number: old for number, old in before.items() if old in (signal.SIG_DFL, ended)}
     try:

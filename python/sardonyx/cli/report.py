@@ -22,7 +22,7 @@ from sardonyx.runs import origin
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.results import Results
 
-#: The file from which all others can be made again.
+#: The file from which all others can be made.
 RESULTS = "results.json"
 PAGE = "report.html"
 

@@ -52,7 +52,7 @@ from sardonyx.runs.sources import check_known
 from sardonyx.studies import names, reproductions
 
 PAPERS = " or ".join(names())
-#: Those whose headline claims can be varied.
+#: The papers whose headline claims can be varied.
 HEADLINED = ("esd", "sca", "easy-pm", "pageforge")
 
 

@@ -35,7 +35,7 @@ from sardonyx.sweeps.hq import run as run_on_hq
 from sardonyx.sweeps.plan import Plan
 from sardonyx.sweeps.run import Outcome, State, Sweep, described, read_shard
 
-#: Failed points that are listed; ``--json`` has all of them.
+#: This many failed points are listed; ``--json`` has all of them.
 FEW = 20
 
 

@@ -40,7 +40,7 @@ VERY_WIDE = 160
 WIDE = 108
 MIDDLE = 72
 DAGGER = "†"
-#: Failures that are listed; ``--json`` has all of them.
+#: This many failures are listed; ``--json`` has all of them.
 FAILURES = 3
 
 
@@ -77,7 +77,7 @@ def compare_table(comparison: Comparison, width: int = 100) -> RenderableType:
 
 
 def _spread_note(results: Results) -> list[Text]:
-    """What stands behind ±, if figures are means over seeds."""
+    """The meaning of ±, if figures are means over seeds."""
     if not (seeds := seeds_of(results)):
         return []
     return [
@@ -91,7 +91,7 @@ def _spread_note(results: Results) -> list[Text]:
 
 
 def _verified_note(results: Results) -> Text:
-    """How many reads were held to what was written, of all runs together."""
+    """The number of reads that were compared with what was written, of all runs together."""
     figures = ("reads_verified", "reads_of_unwritten_lines")
     counts = [[run.metric(name) for run in results.runs] for name in figures]
     known = [[count for count in each if count is not None] for each in counts]
@@ -183,7 +183,6 @@ def worth_warnings(traces: Sequence[Trace]) -> list[Text]:
 
 
 def _cores(comparison: Comparison) -> str:
-    """How many cores ran."""
     copies = sorted({run.copies for run in comparison.runs()})
     number = " or ".join(map(str, copies))
     return f"{number} {'core' if copies == [1] else 'cores'} ran each trace."
@@ -311,7 +310,7 @@ def _comparison(comparison: Comparison, measures: list[Measure], width: int) -> 
 
 
 def _absolute(runs: Sequence[Run], measure: Measure, mark: _Marks) -> str:
-    """The baseline's own figure, over runs their geometric mean."""
+    """The baseline's own figure; over several runs their geometric mean."""
     value = geometric_mean(run.metric(measure.base) for run in runs) if measure.base else None
     text = written(value, measure.base_unit) if measure.base_unit else _plain(value)
     return text + mark(value, measure, runs, BASELINE) + _own_spread(runs, measure.base)
@@ -352,7 +351,7 @@ class _Marks:
 
 
 def _plain_figures(results: Results) -> RenderableType:
-    """What can be said without a baseline: each run's own figures."""
+    """The figures without a baseline: each run's own."""
     heads = numbers("write", "read", "IPC", "bandwidth")
     table = grid(*folded("run"), *heads, header_style="bold")
     for run in results.runs:
@@ -376,7 +375,7 @@ def _plain_figures(results: Results) -> RenderableType:
 
 
 def _programs(results: Results, width: int) -> RenderableType:
-    """Programs: how fast, beside the first design of the same program, and what was written."""
+    """Programs: their speed, relative to the first design of the same program, and their writes."""
     headings = ("trans./s", "runtime", "writes", "bytes", "reads", "ctr hits")
     # An interval doubles a cell.
     narrow = width < WIDE and any(run.seeds for run in results.runs)
@@ -398,7 +397,7 @@ def _programs(results: Results, width: int) -> RenderableType:
 
 
 def _program_rows(results: Results) -> Iterator[tuple[str, Run, dict[str, str]]]:
-    """Each run's label (of the first design of a program alone), and its cells by heading."""
+    """Each run's label (that of the first design of a program only), and its cells by heading."""
     first: dict[tuple[str, int, str], Run] = {}
     for run in results.runs:
         base = first.setdefault((run.trace, run.copies, run.variant_label), run)
@@ -428,7 +427,7 @@ def _per_transaction(metric: str) -> Two:
 
 
 def _assumed_note(names: Sequence[str], sensitivity: Sensitivity | None) -> list[Text]:
-    """On what figures rest, if on anything assumed."""
+    """The assumptions that figures rest on, if there are any."""
     if not names:
         return []
     if sensitivity is not None:

@@ -69,16 +69,16 @@ FORMATS = (
     "lackey",
     "dynamorio",
 )
-#: Those that ours can become.
+#: Formats that our traces can be converted to.
 WRITTEN = (OWN_FORMAT, "nvmain", "ramulator-load-store", "dramsim3", "champsim")
-#: What is said of a sound trace, by what of the file is under checksums.
+#: The words for a sound trace, by the part of the file under checksums.
 SOUND = {
     "all": "sound",
     "pages": "sound as far as can be seen; its pages have checksums, its headers have none",
     "none": "sound as far as can be seen; no checksums",
 }
 FILLS = ("zero", "random", "unique")
-#: Formats that count cycles, and the one whose addresses are positions in a device.
+#: Formats that count cycles, and the format whose addresses are positions in a device.
 CLOCKED = ("nvmain", "dramsim2", "dramsim3", "dramsys", "dramsys-relative", "gem5-packets")
 LEVELLED = "ramulator-read-write"
 Source = Annotated[

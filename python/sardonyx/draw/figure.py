@@ -41,15 +41,15 @@ DESIGN_COLOURS = {
     "alc": "#8f9b3a",
     "easy-pm": "#2f4b9b",
 }
-#: Of designs that the table has not, such as compositions.
+#: Colours of designs that the table does not have, such as compositions.
 _MORE_COLOURS = ("#d9a5c7", "#5f9ea0", "#b5651d", "#6b8e23", "#9370db", "#c71585", "#708090")
 
-#: Of what is not a design: lines over an axis, and causes. No design has one of these.
+#: Colours of other things than designs: lines over an axis, and causes. No design has one of these.
 TEAL, BLUE, RED, PURPLE, AMBER, GREY, SKY = (
     "#0f8f8a", "#3467d6", "#c8452f", "#b04fb5", "#d98e04", "#777d86", "#45a3d9",
 )  # fmt: skip
 LINE_COLOURS = (TEAL, BLUE, RED, PURPLE, AMBER, GREY, SKY)
-#: Of classes in an order, such as contents by how often they are written.
+#: Colours of ordered classes, such as contents by how often they are written.
 ORDERED_COLOURS = ("#9aa7b5", "#86c5c2", "#3fa7a2", TEAL, AMBER, RED)
 
 CAUSE_COLOURS = {

@@ -24,10 +24,10 @@ from sardonyx.runs.tailbench import TimedRuns
 from sardonyx.sweeps.study import Study
 from sardonyx.sweeps.varying import MergedInTime, Setting, Simulated, Stored, Varying
 
-#: A figure that is no further from the paper's is near it.
+#: A figure within this share of the paper's is near it.
 WITHIN = 0.15
 NEAR = "15 %"
-#: Words in the names of shares that are changes, and have a sign.
+#: Words in the names of shares that are changes, and so have a sign.
 CHANGE = frozenset({"reduction", "gain", "lead", "drop", "loss", "saving", "speedup", "vs"})
 
 
@@ -97,7 +97,7 @@ def _with(
 
 
 def _conclusions(headlines: Headlines, results: Results) -> dict[str, Conclusion]:
-    """The claims that the runs can give, as conclusions."""
+    """The claims that the runs support, as conclusions."""
     everything = frozenset(range(len(headlines.runs.points)))
     found = {}
     for row in headlines.claims(Comparison(results)):

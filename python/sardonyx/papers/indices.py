@@ -25,14 +25,15 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-#: Values in a class, at least. There are as many classes as the root of the sample's size.
+#: The fewest values in a class. There are as many classes as the root of the sample's size.
 LEAST = 10
-#: Classes of each choice of a pair, and how many choices are tried in pairs.
+#: The classes of each choice of a pair, and the number of choices that are tried in pairs.
 PAIRED, TRIED = 4, 4
 RESAMPLED = 400
-#: Other orders of a figure's values.
+#: The number of other orders of a figure's values.
 ORDERS = 200
-#: What lies between a bootstrap's ends, and below what chance must explain, of 1.
+#: The share of draws between a bootstrap's ends, and the quantile of other orders that an
+#: explanation must exceed.
 WITHIN = 0.95
 
 
@@ -83,7 +84,7 @@ def shares(
 
 
 def _most(classes: Sequence[Any], orders: Floats) -> float:
-    """What the best of these classes explains of values in another order, in most orders."""
+    """A high quantile of the share that the best of these classes explains of other orders."""
     import numpy as np
 
     if not classes:
@@ -121,7 +122,7 @@ def _classes(values: Sequence[float | str], most: int) -> Any:
 
 
 def _explained(classes: Any, y: Floats, weights: Floats) -> Floats:
-    """What the classes explain of ``y``, under each row of weights."""
+    """The share of ``y`` that the classes explain, under each row of weights."""
     import numpy as np
 
     members = np.eye(classes.max() + 1)[classes]

@@ -160,9 +160,10 @@ class Plan:
     measure: Callable[[Comparison, Watch | None], tuple[Exhibit, ...]] = lambda *_: ()
     verdict: Callable[[Comparison, Sequence[ClaimRow]], tuple[str, ...]] = lambda *_: ()
     facts: Mapping[str, Any] = field(default_factory=dict)
-    #: The runs of the headline claims, whose assumed keys can be varied; none if that is not built.
+    #: The runs of the headline claims, whose assumed keys can be varied; ``None`` if that is not
+    #: built.
     headlines: Headlines | None = None
-    #: The same over what the paper leaves open.
+    #: The runs over what the paper leaves open.
     sampled: Sampled | None = None
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sardonyx.papers.claims import Unit
 
-#: Deciding choices that are named, at most.
+#: At most this many deciding choices are named.
 NAMED = 4
 
 

@@ -32,18 +32,18 @@ from sardonyx.runs.tailbench import TimedRuns
 from sardonyx.sweeps.rows import Rows, RowSweep, Shown, run_of
 from sardonyx.sweeps.varying import Range, Varying
 
-#: Cells of a sample, and of a quick one.
+#: The number of cells of a sample, and of a quick one.
 CELLS, QUICK_CELLS = 200, 40
-#: Values that are tried for a key that the other keys' values rule out.
+#: This many values are tried for a key if the other keys' values rule one out.
 AGAIN = 16
-#: What a drawn memory is at least, by what the structures of the programs on all cores take: they
-#: have logs and tables beside them. *assumed*
+#: A drawn memory is at least this many times as large as the structures of the programs on all
+#: cores, which have logs and tables too. *assumed*
 ROOM = 2
-#: The middle share of cells that is given beside the median, from here to as much from the top.
+#: The share of cells outside of the interval that is given with the median, at each end.
 TAIL = 0.05
 
 CellPoints: TypeAlias = Simulations | TimedRuns | StoreRuns
-#: The runs of a cell: by the choices of the workload, and keys that are set.
+#: The runs of a cell, by the choices of the workload and the keys that are set.
 CellRuns: TypeAlias = Callable[[Mapping[str, str], Sequence[Setting]], CellPoints]
 
 
@@ -147,7 +147,7 @@ class Sampling:
         ]
 
     def _drawn(self, choices: Sequence[Range]) -> dict[str, list[str]]:
-        """The value of each choice in each cell, from each of as many parts of its range once."""
+        """The values of each choice in the cells, one from each of as many parts of its range."""
         drawn = {}
         for choice in choices:
             generator = random.Random(f"{self.seed} {choice.parameter}")
@@ -163,7 +163,8 @@ class Sampling:
         overrides = [*self.of.overrides, *((key.parameter, values[key.parameter]) for key in keys)]
         runs = self.of.runs(values, overrides)
         if not _possible(runs):
-            # Keys that rule each other out: each takes its value beside those before, or another.
+            # Keys may rule each other out: each keeps its value with those before it, or gets
+            # another.
             self._redrawn += 1
             generator = random.Random(f"{self.seed} {number} again")
             overrides = list(self.of.overrides)
@@ -327,7 +328,7 @@ class Cell:
 
 
 def _possible(runs: CellPoints) -> bool:
-    """Whether there is a machine with these keys, and its memory has room for the programs."""
+    """Whether a machine with these keys exists, and its memory has room for the programs."""
     try:
         if not isinstance(runs, Simulations):
             runs.check()

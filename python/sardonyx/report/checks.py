@@ -13,16 +13,16 @@ from xml.etree import ElementTree
 
 from sardonyx import _core
 
-#: Of a baseline file: what it says it is.
+#: The schema that a baseline file names.
 SCHEMA = "sardonyx-crash-test-baseline-1"
 SARIF = "https://raw.githubusercontent.com/oasis-tcs/sarif-spec/main/sarif-2.1/schema/sarif-schema-2.1.0.json"
 
-#: Causes that are accepted, each as the texts of its early and of its late lines.
+#: Accepted causes, each as the texts of its early and of its late lines.
 Baseline = frozenset[tuple[tuple[str, ...], tuple[str, ...]]]
 
 
 def _text(store: dict[str, Any]) -> str:
-    """``file.c: the line's text``, or the place where the file cannot be read."""
+    """``file.c: the line's text``, or the place if the file cannot be read."""
     frame = store["frame"] or {}
     file, line = frame.get("file"), frame.get("line")
     if file and line:

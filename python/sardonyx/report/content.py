@@ -9,7 +9,7 @@ from typing import TypeAlias
 from sardonyx.draw.figure import Cell, Figure, Missing
 from sardonyx.runs.measures import written
 
-#: So many assumed parameters are named in place; more are folded away.
+#: This many assumed parameters are named in place; more are folded away.
 FEW = 4
 
 
@@ -128,7 +128,7 @@ class Group:
     key: str
     title: str
     figures: Sequence[Figure | Missing] = ()
-    #: What stands before the figures.
+    #: Blocks before the figures.
     inner: Sequence[Block] = field(default=())
 
 

@@ -81,7 +81,7 @@ def render(found: dict[str, Any], version: str) -> str:
 
 
 def _oracle(oracle: dict[str, Any] | None) -> list[tuple[str, str]]:
-    """What the recovery's output was held to, if it was."""
+    """The outputs that the recovery's was compared with, if it was."""
     if oracle is None:
         return []
     told = f"{oracle['prefixes']:,} beginnings of {oracle['operations']:,} operations"

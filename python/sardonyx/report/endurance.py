@@ -9,7 +9,7 @@ from sardonyx.draw.figure import Figure, Head, Missing, Series, View, at_one, la
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import assumed_by, ratio_of
 
-#: What tells of wear: a metric, and what it is.
+#: The metrics of wear, each with its description.
 WEAR = (
     ("lifetime_ideal_years", "lifetime, all lines worn alike"),
     ("lifetime_none_years", "lifetime, no line ever moved"),

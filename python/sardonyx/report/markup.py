@@ -30,7 +30,7 @@ from sardonyx.report.content import (
 )
 
 Facts: TypeAlias = Iterable[tuple[str, str]]
-#: Plotly's build with bars and lines alone, a quarter of the whole: npm's plotly.js-basic-dist-min,
+#: Plotly's build with only bars and lines, a quarter of the whole: npm's plotly.js-basic-dist-min,
 #: of the version that the Python package has, gzipped.
 PLOTLY = "plotly-basic.min.js.gz"
 _ESCAPES = str.maketrans(

@@ -21,7 +21,7 @@ from sardonyx.report.content import Grid, Group, Row, Td, Text, Th, words
 from sardonyx.runs.advice import headline, told
 from sardonyx.runs.merging import came_and_went
 
-#: Counters in the order in which they lie above each other, with what they are called.
+#: Counters in the order in which they are stacked, with their names.
 STATES = (
     ("pages_shared", "shared: merged frames"),
     ("pages_sharing", "sharing: saved"),
@@ -186,7 +186,7 @@ def _what_if(tries: list[dict[str, Any]], assumed: list[str]) -> Figure:
     names = [", ".join(f"{k}={v}" for k, v in row["set"]) or "as asked" for row in tries]
     metrics = [row["metrics"] for row in tries]
     saving = [each["saving"] for each in metrics]
-    # Lying bars: names of knobs are long.
+    # Bars are horizontal, because names of knobs are long.
     hover = "%{y}<br>%{x:.2%}"
     lying = bar("saved", saving, [], LINE_COLOURS[0], hover, orientation="h")
     data = [lying | {"y": list(map(label, names))}]

@@ -23,7 +23,7 @@ from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import assumed_by, divide
 from sardonyx.runs.results import Run, Series, Usage
 
-#: What is drawn over time: the columns' names, their title and how values are written.
+#: Figures over time: the columns' names, their title and the format of values.
 EPOCHS = (
     (("request_gb_per_s",), "bandwidth of requests (GB/s)", ".3~g"),
     (("p99_write_latency_ns",), "p99 write latency (ns)", ",.4~g"),
@@ -42,7 +42,8 @@ EPOCHS = (
     (("amt_hit_rate",), "mapping look-ups that hit on chip", ".1%"),
     (("counter_cache_hit_rate",), "counter look-ups that hit on chip", ".1%"),
 )
-#: More traces than this have their own views of the first figures alone, to keep the page small.
+#: With more traces than this only the first figures have a view for each trace, to keep the page
+#: small.
 FEW_TRACES = 2
 FIRST_EPOCHS = 5
 
@@ -88,7 +89,7 @@ def epochs(comparison: Comparison) -> Figure | Missing:
 
 
 def _spread(values: Sequence[float | None]) -> float | None:
-    """The most of an epoch over the mean of all."""
+    """The largest epoch relative to the mean of all."""
     known = [value for value in values if value is not None]
     return divide(max(known), sum(known) / len(known)) if known else None
 

@@ -52,7 +52,7 @@ from sardonyx.runs.seeds import said as seeds_of
 from sardonyx.runs.sensitivity import MEAN
 from sardonyx.runs.spread import Estimate, shown
 
-#: What programs stand beside.
+#: The design that programs are compared with.
 PLAIN = "no-encryption"
 SPREAD = (
     " Figures are means over seeds; behind ± stands half of the 95 % interval (Student's t), in "
@@ -93,7 +93,7 @@ def render(
 
 
 def _provenance(origin: Origin) -> list[Group]:
-    """Command, date, commit, and the trace files' SHA-256, so far as the results say them."""
+    """The command, the date, the commit, and the trace files' SHA-256, if the results have them."""
     names = ("command", "date", "commit")
     facts = [(name, origin.said[name]) for name in names if name in origin.said]
     facts += [(f"SHA-256 of {path}", digest) for path, digest in origin.hashes.items()]
@@ -104,7 +104,7 @@ def _provenance(origin: Origin) -> list[Group]:
 
 
 def _answer(comparison: Comparison) -> list[str]:
-    """What the results say, in a sentence: who writes fastest and what that costs its reads."""
+    """The answer in a sentence: who writes fastest, and what that costs its reads."""
     shown = ("write_speedup", "read_speedup", "energy_ratio")
     means = {
         design: [comparison.mean(MEASURES[key], design) for key in shown]
@@ -160,7 +160,7 @@ def page(
 
 
 def _drawn(groups: Sequence[Group]) -> tuple[list[Group], list[Missing]]:
-    """What there is to draw, and the figures without data: no card is empty."""
+    """The figures that have data, and those without: no card is empty."""
     absent = [f for group in groups for f in group.figures if isinstance(f, Missing)]
     kept = [
         replace(group, figures=[f for f in group.figures if isinstance(f, Figure)])
@@ -179,7 +179,7 @@ def _summaries(comparison: Comparison) -> list[Group]:
 
 
 def _summary_of_programs(comparison: Comparison) -> list[Group]:
-    """Programs stand beside `no-encryption`, where SCA has no `baseline`; none without it."""
+    """Programs next to `no-encryption`, because SCA has no `baseline`; none without it."""
     programs = comparison.programs
     if PLAIN not in programs.designs or len(programs.designs) < 2:
         return []
@@ -299,7 +299,7 @@ def _estimated(found: Estimate, measure: Measure) -> Td:
 
 
 def _baseline(comparison: Comparison, measures: Sequence[Measure]) -> Row:
-    """The baseline's own figures, over workloads their geometric mean."""
+    """The baseline's own figures; over several workloads their geometric mean."""
     runs, tried = comparison.runs(BASELINE), comparison.results.sensitivity is not None
     cells = [_own(runs, measure, tried) for measure in measures]
     return Row([_design(BASELINE, comparison, head=True), *cells])
@@ -316,7 +316,7 @@ def _own(runs: Sequence[Run], measure: Measure, tried: bool) -> Td:
 
 
 def _absolute(comparison: Comparison) -> Grid:
-    """Each design's own figures, where there is no baseline to compare with."""
+    """Each design's own figures, if there is no baseline to compare with."""
     measures = [m for m in MEASURES.values() if m.base]
     tried = comparison.results.sensitivity is not None
     rows = [
@@ -334,7 +334,7 @@ def _absolute(comparison: Comparison) -> Grid:
 
 
 def _p99_ratio(comparison: Comparison, measure: Measure, design: str) -> str:
-    """Beside the one absolute figure of a design's row: what it is of the baseline's."""
+    """The ratio to the baseline's of the one absolute figure in a design's row."""
     if measure.key != "p99_write":
         return ""
     ratios = comparison.each(ratio_of(measure.base), design).values()
@@ -343,7 +343,6 @@ def _p99_ratio(comparison: Comparison, measure: Measure, design: str) -> str:
 
 
 def _design(name: str, comparison: Comparison, head: bool = False) -> Td:
-    """A design's name and colour."""
     swatch = design_colour(name, comparison.designs)
     return Td(name, "" if head else "name", head, swatch=swatch)
 
@@ -365,7 +364,7 @@ def _best(values: Sequence[float | None], measure: Measure) -> float | None:
     if not known or measure.higher_is_better is None:
         return None
     best = max(known) if measure.higher_is_better else min(known)
-    # A ratio that is worse than the baseline's is nobody's best.
+    # A ratio that is worse than the baseline's is not marked as the best.
     worse = best < 1 if measure.higher_is_better else best > 1
     return None if measure.unit == "x" and worse else best
 
@@ -448,7 +447,7 @@ _VARIANT_METRICS = (
 
 
 def _variants(results: Results) -> list[Group]:
-    """Every run that changes a setting of the machine, with its main figures, if there is one."""
+    """Every run that changes a setting of the machine, with its main figures."""
     runs = [run for run in results.runs if run.variant]
     if not runs:
         return []

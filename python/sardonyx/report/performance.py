@@ -216,12 +216,12 @@ _PERCENTILES = ("p50", "p95", "p99", "p999")
 
 
 def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """At most about ``CDF_POINTS`` points, evenly apart along the curve's height, ends kept."""
+    """About ``CDF_POINTS`` points at most, evenly apart along the curve's height, with its ends."""
     if len(points) <= CDF_POINTS:
         return points
     fractions = [fraction for _, fraction in points]
     picked = {0, len(points) - 1}
-    # Even steps of height, then ever finer ones towards 1, where the tail is.
+    # Steps of height are even, and then ever finer towards 1, where the tail is.
     half = CDF_POINTS // 2
     targets = [i / half for i in range(half)]
     targets += [1 - 10 ** (-1 - 3 * i / half) for i in range(half)]

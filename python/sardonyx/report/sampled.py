@@ -11,7 +11,7 @@ from sardonyx.papers.sample import Sample, SampledClaim
 from sardonyx.report.claims import OURS, PAPERS, markers, rows_of
 
 POINT = GREY
-#: Choices that are drawn, those that explain most.
+#: This many choices are drawn, those that explain most.
 CHOICES = 15
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from sardonyx.draw.figure import ORDERED_COLOURS, Figure, Head, Missing, Series, View, label, layout
 
-#: What ``_core.store_estimate`` found of one way of cutting, and of one design.
+#: The answer of ``_core.store_estimate`` for one way of cutting, and for one design.
 Cutting = Mapping[str, Any]
 Design = Mapping[str, Any]
 

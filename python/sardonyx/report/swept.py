@@ -36,11 +36,11 @@ from sardonyx.report.content import (
 from sardonyx.runs.measures import arithmetic_mean
 from sardonyx.sweeps.table import Goal, Swept, front, ranked
 
-#: Panels, lines in one, views, and rows of a table at most.
+#: The most panels, lines in one, views, and rows of a table.
 PANELS, LINES, VIEWS, BEST = 12, 8, 12, 20
-#: Points that a plot draws at most.
+#: A plot draws at most this many points.
 DRAWN = 2_000
-#: From the worst to the best: Viridis, which reads in grey too.
+#: Colours from the worst to the best: Viridis, which reads in grey too.
 EIGHTHS = (
     "#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725",
 )  # fmt: skip
@@ -244,7 +244,7 @@ def _scale(swept: Swept, name: str) -> dict[Any, float]:
 
 
 def _marks(swept: Swept, name: str) -> list[tuple[str, float]]:
-    """What stands beside an axis: all of a few values, or the ends."""
+    """The marks of an axis: all of a few values, or the ends."""
     scale = _scale(swept, name)
     if not isinstance(scale, _Scale):
         return [(str(value), at) for value, at in scale.items()][:40]

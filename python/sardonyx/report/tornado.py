@@ -21,7 +21,7 @@ from sardonyx.draw.figure import (
 from sardonyx.report.content import Block, Folded, Grid, Row, Td, Text, Th
 from sardonyx.runs.sensitivity import Headline, Sensitivity
 
-#: Keys that a tornado draws; its table has all that move the figure.
+#: A tornado draws this many keys; its table has all that move the figure.
 KEYS = 20
 LOW, HIGH, TOGETHER = BLUE, RED, GREY
 
@@ -94,7 +94,7 @@ def _view(name: str, headline: Headline, base: float, found: Sensitivity) -> Vie
 
 
 def _own_side(key: Any) -> int:
-    """On which side a key with one value to try lies: above its own, or below."""
+    """The side of a key with one value to try: above its own, or below."""
     return -1 if key.tried and key.tried[0].value == key.high else 0
 
 

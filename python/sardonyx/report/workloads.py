@@ -29,7 +29,7 @@ from sardonyx.runs.caveats import size, worth
 from sardonyx.runs.measures import arithmetic_mean, divide, written
 from sardonyx.runs.results import Collisions, Trace
 
-#: The fingerprint that others are measured by.
+#: The fingerprint that others are compared with.
 CRC32 = "crc-32"
 FINGERPRINT_COLOURS = {
     CRC32: GREY,
@@ -143,7 +143,7 @@ def collisions(traces: Sequence[Trace]) -> Figure | Missing:
 
 
 def _row(trace: Trace, code: str) -> Collisions:
-    """What the trace says of the fingerprint; empty if nothing."""
+    """The trace's figures of the fingerprint; empty if there are none."""
     rows = (row for row in trace.collisions if row.fingerprint == code)
     return next(rows, Collisions(code))
 
@@ -157,7 +157,7 @@ def _to_crc32(trace: Trace, code: str) -> float | None:
 
 
 def _beside_fig_8(traces: Sequence[Trace], codes: Sequence[str]) -> str:
-    """Whether these traces bear out the paper, which has ECC collide no more often than CRC."""
+    """Whether these traces agree with the paper: ECC collides no more often than CRC."""
     counts = {code: sum(_row(t, code).contents or 0 for t in traces) for code in codes}
     checks = {code: count for code, count in counts.items() if code != CRC32}
     if CRC32 not in counts or not checks:

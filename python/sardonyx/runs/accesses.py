@@ -15,7 +15,7 @@ from sardonyx import _core
 from sardonyx.questions import AccessesQuestion
 from sardonyx.runs.curves import Loads, rows_of
 
-#: What a point may be of, and its unit.
+#: The quantities of a point, each with its unit.
 QUANTITIES = {
     "gb_per_s": "GB/s",
     "line_ns": "ns a line",
@@ -141,7 +141,7 @@ class Accesses(Loads):
 
     def _run(self, design: str, of: Measured) -> Point:
         modules = (("medium.geometry.channels", str(of.modules)),)
-        # A small region is gone through often, a large one three times at least.
+        # A small region is gone through often, and a large one at least three times.
         often = 3 * of.bytes // 64 if of.order == "halves" else 0
         question = AccessesQuestion(
             design=design,

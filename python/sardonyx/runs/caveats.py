@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sardonyx.runs.results import Results, Trace
 
-#: A machine's tables on chip by the design that has them; ``""`` is every design.
+#: The machine's tables on chip by the design that has them; ``""`` stands for every design.
 TABLES = (
     ("", "counter cache", "encryption.counter_cache.bytes"),
     ("esd", "EFIT", "esd.efit_bytes"),

@@ -33,7 +33,7 @@ class Comparison:
         self.workloads = list(self.trace_of)
         self.designs = results.designs
         others = [design for design in self.designs if design != BASELINE]
-        #: The other designs; none without a baseline to compare them with.
+        #: The other designs; empty without a baseline to compare them with.
         self.beside_baseline = others if BASELINE in self.designs else []
         self.programs = Programs(results)
 

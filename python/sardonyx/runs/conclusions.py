@@ -11,9 +11,9 @@ from sardonyx.runs.measures import BASELINE, Two, gain_of, geometric_mean, ratio
 from sardonyx.runs.results import Run
 from sardonyx.runs.sensitivity import MEAN
 
-#: Gains nearer to 1 than this are neither better nor worse.
+#: Gains closer to 1 than this are neither better nor worse.
 EQUAL = 0.001
-#: Gains are told apart by their side of 1, and by this much of it.
+#: A gain this much above or below 1 is another conclusion than a smaller one.
 MUCH = 0.05
 SIGN, BY_MUCH = "sign", "5 %"
 

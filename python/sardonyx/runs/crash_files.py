@@ -12,7 +12,7 @@ from sardonyx import _core
 from sardonyx.questions import CrashFilesQuestion
 from sardonyx.runs.crash_test import words
 
-#: Bytes of the folder, at most: *assumed*, what a machine has for each of some workers.
+#: The most bytes of the folder: *assumed*, what a machine has for each of a few workers.
 MOST = 1 << 30
 PLATFORMS = ("ordered", "writeback", "strict")
 

@@ -18,9 +18,9 @@ PLATFORMS = ("auto", "adr", "eadr", "pages", "sectors")
 TEARS = ("lines", "words")
 CREATIONS = ("orderly", "status", "skip")
 ACKNOWLEDGED = ("lines", "none")
-#: What stands for a file: the first pool, the second, the folder of all, and so on.
+#: Placeholders of files: the first pool, the second, the folder of all, and so on.
 PLACES = re.compile(r"{(pool[0-9]*|pools|acks|operations)}")
-#: What only a shell understands.
+#: Characters that only a shell understands.
 SHELL = set("|&;<>()$`*?[]~#\n")
 
 

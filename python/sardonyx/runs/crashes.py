@@ -12,8 +12,8 @@ from sardonyx.questions import CrashQuestion, ExhaustiveQuestion, TrialQuestion
 from sardonyx.runs import scheduler
 from sardonyx.runs.scheduler import Task, Watch
 
-#: One recovery in so many is cut as well, one cut in so many looked at in full, unless asked
-#: otherwise.
+#: One recovery in this many is cut as well, and one cut in this many is checked in full, unless the
+#: user says otherwise.
 RECOVERY_CUTS = CrashQuestion.recovery_cuts
 FULL_ONE_IN = CrashQuestion.full_one_in
 #: One run, a plan of passes, or all orders of one run.

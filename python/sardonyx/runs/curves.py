@@ -19,7 +19,7 @@ from sardonyx import _core
 from sardonyx.questions import CurveQuestion
 from sardonyx.runs.jobs import check_designs
 
-#: Shares of the largest bandwidth at which a curve has points if nothing was measured.
+#: The points of a curve as shares of the largest bandwidth, if nothing was measured.
 SHARES = (0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
 COLUMNS = ("reads_percent", "gb_per_s", "read_ns")
 
@@ -143,7 +143,7 @@ class Loads:
 class Curves(Loads):
     """Steady loads, from little to as much as goes through."""
 
-    #: In percent; a curve for each.
+    #: Shares in percent, a curve for each.
     reads: tuple[int, ...]
     outstanding: int = 256
     streams: int = 16
@@ -235,7 +235,7 @@ class Agreement:
     points: int
     mean: float
     worst: Point
-    #: Of the bandwidths at the ends of the curves.
+    #: The mean error of the bandwidths at the ends of the curves.
     ends: float
 
 

@@ -18,13 +18,13 @@ from sardonyx.runs.metrics import FIGURES
 from sardonyx.runs.origin import Origin
 from sardonyx.runs.results import Results, Run
 
-#: What figures are of: ``("redis", "esd")``, or the values of a sweep's axes.
+#: The subject of figures: ``("redis", "esd")``, or the values of a sweep's axes.
 Subject: TypeAlias = tuple[str, ...]
 
-#: How fast the simulator itself was, which differs from call to call.
+#: The speed of the simulator itself, which differs from call to call.
 OF_THE_HOST = {"requests_per_second"}
 
-#: The figures that stand before all others where they changed: what readers ask for first.
+#: Figures that come first if they have changed, because readers ask for them first.
 HEADLINES = (
     "mean_write_latency_ns",
     "mean_read_latency_ns",
@@ -45,7 +45,7 @@ class Side:
     name: str
     settings: Mapping[str, object]
     figures: Mapping[Subject, Mapping[str, float]]
-    #: What subjects are told apart by, a word an element.
+    #: The names of the subject's elements.
     heads: tuple[str, ...]
     #: Ratios to the baseline by measure and subject, of a comparison.
     ratios: Mapping[tuple[str, Subject], float] = field(default_factory=dict)
@@ -109,7 +109,7 @@ class Differences:
     flipped: Sequence[Flipped]
     only_before: Sequence[Subject]
     only_after: Sequence[Subject]
-    #: Subjects of both sides, and figures of these.
+    #: The number of subjects of both sides, and of their figures.
     subjects: int
     compared: int
 
@@ -193,7 +193,7 @@ def side_of(results: Results, name: str, origin: Origin) -> Side:
 
 
 def _subject(run: Run, several: bool) -> Subject:
-    """``several``: the machine, too, tells runs apart."""
+    """The subject of a run; with ``several`` the machine, too, tells runs apart."""
     cores = f"{run.copies} cores" if run.copies > 1 else ""
     machine = run.machine if several else ""
     return run.trace, run.design, " ".join(filter(None, (machine, cores, run.variant_label)))

@@ -22,7 +22,7 @@ from sardonyx.runs.scheduler import Task, Watch
 from sardonyx.runs.sources import check_known
 from sardonyx.runs.written import Written
 
-#: As in 50x10000+2000.
+#: A sample, such as 50x10000+2000.
 _SAMPLE = re.compile(r"(\d{1,12})x(\d{1,12})(?:\+(\d{1,12}))?", re.ASCII)
 
 #: A key of the machine and its value, as the command line takes them.
@@ -49,9 +49,9 @@ class Settings:
     #: The share of contents that each copy has for itself.
     distinct: float = 0.0
     warmup_share: float = 0.0
-    #: The part of each trace that is timed; all of it without.
+    #: The part of each trace that is timed; all of it if ``None``.
     sample: SampleQuestion | None = None
-    #: Each read is held to what was written last to its line.
+    #: Whether each read is compared with what was written last to its line.
     verify: bool = True
 
 
@@ -165,7 +165,7 @@ def check(points: Sequence[Point], shared: Settings) -> None:
         _core.machine(shared.machine, list(overrides))
     for source in dict.fromkeys(job.source for job in jobs):
         sources.check(source)
-    # Where a trace's addresses lie, and what its moments are, hangs on no design.
+    # The places of a trace's addresses, and its moments, do not depend on the design.
     first = {(job.source, job.overrides, job.copies): job for job in reversed(jobs)}
     for job in jobs:
         if isinstance(job.source, ProgramSource) or job.sample is not None:

@@ -17,12 +17,12 @@ from sardonyx.runs.stores import designs
 
 Mean = Literal["arithmetic", "geometric"]
 Aspect = Literal["counts", "time", "energy", "space"]
-#: Of one run, and of one beside another.
+#: A measure of one run, and one of a run relative to another.
 One: TypeAlias = Callable[[Run], float | None]
 Two: TypeAlias = Callable[[Run, Run], float | None]
 
 BASELINE = "baseline"
-#: What a † is for: counts and sizes rest on the order of requests alone.
+#: The aspects that a † is for: counts and sizes depend only on the order of requests.
 HANGING: tuple[Aspect, ...] = ("time", "energy")
 LINE_BYTES = 64
 
@@ -107,11 +107,11 @@ read_speedup = gain_of("mean_read_latency_ns")
 ipc_ratio = ratio_of("ipc")
 energy_ratio = ratio_of("energy_nj")
 energy_reduction = saved(energy_ratio)
-#: Like ``write_reduction`` but of every write to the medium, metadata and counters too.
+#: The reduction of every write to the medium, with metadata and counters.
 medium_write_reduction = saved(ratio_of("medium_writes"))
 #: Tables with an entry for every line, as ESD and DeWrite count them (Sec. IV-G).
 metadata_ratio = ratio_of("metadata_bytes")
-#: The same of the entries in use alone: rivals have fewer where much is duplicated.
+#: The ratio of the entries in use only: rivals have fewer if much is duplicated.
 metadata_in_use_ratio = ratio_of("metadata_bytes_in_use")
 
 
@@ -129,7 +129,7 @@ class Measure:
     unit: Literal["x", "%", "ns", "GB/s"] = "x"
     mean: Mean = "geometric"
     aspect: Aspect = "time"
-    #: ``None``: neither is.
+    #: ``None`` if neither is better.
     higher_is_better: bool | None = True
     base: str = ""
     base_unit: Literal["", "ns", "nj", "number", "GB/s"] = "ns"

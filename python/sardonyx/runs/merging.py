@@ -21,7 +21,7 @@ from sardonyx.runs.scheduler import Task, Watch
 from sardonyx.values import Value, read
 
 KSM = Path("/sys/kernel/mm/ksm")
-#: In the order in which they are given back; ``run`` is the last.
+#: The knobs in the order in which they are restored; ``run`` is the last.
 KNOBS = (
     "advisor_mode",
     "max_page_sharing",
@@ -32,8 +32,8 @@ KNOBS = (
     "sleep_millisecs",
     "run",
 )
-#: A process of its own, so that it outlives a SIGKILL of ours: unless it hears a word on its input
-#: before the input ends, it gives the knobs back.
+#: A process of its own, so that it outlives a SIGKILL of ours: unless it reads a word on its input
+#: before the input ends, it restores the knobs.
 GUARD = """
 import pathlib, signal, sys
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -127,9 +127,9 @@ def kernel_now() -> dict[str, int] | None:
         return None
 
 
-#: The clock that goes on with the kernel's tick, CLOCK_MONOTONIC_COARSE of <linux/time.h>.
+#: The clock that advances with the kernel's tick, CLOCK_MONOTONIC_COARSE of <linux/time.h>.
 COARSE = 6
-#: The knobs of the kernel that are keys of the merge.
+#: The kernel's knobs that are keys of the merge.
 HOST = (
     "pages_to_scan",
     "sleep_millisecs",
@@ -184,7 +184,7 @@ def validate(seed: int, mixes: int, watch: Watch | None = None) -> dict[str, Any
 
 @contextmanager
 def _knobs_given_back() -> Iterator[None]:
-    """The native half gives the knobs back; a guard does if this program is killed meanwhile."""
+    """Have the native half restore the knobs, or a guard if this program is killed meanwhile."""
     knobs = []
     for name in KNOBS:
         if (KSM / name).exists():
@@ -202,5 +202,6 @@ def _knobs_given_back() -> Iterator[None]:
         yield
         finished = True
     finally:
-        # After an error or a signal the native half may still be at it: then the guard does it too.
+        # After an error or a signal the native half may still be at work: then the guard does it
+        # too.
         guard.communicate("done" if finished else "")

@@ -26,11 +26,10 @@ def _by_name(text: str) -> Mapping[str, Figure]:
     return {each["name"]: Figure(**each) for each in json.loads(text)}
 
 
-#: Of runs, by name, in the order of the page of metrics.
+#: Figures of runs, by name, in the order of the page of metrics.
 FIGURES = _by_name(_core.figures())
-#: Of windows of merging in time.
+#: Figures of windows of merging in time.
 OF_MERGING = _by_name(_core.merge_figures())
-#: The names of a run's.
 NAMES = frozenset(FIGURES)
 
 

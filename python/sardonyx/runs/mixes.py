@@ -27,7 +27,7 @@ def _name(source: Source) -> str:
 
 
 def _alone(job: Job) -> list[Job]:
-    """Each trace of a mix by itself; nothing of other jobs."""
+    """Jobs for each trace of a mix by itself; none for other jobs."""
     if not isinstance(job.source, MixSource):
         return []
     return [job.replace(source=member) for member in job.source.sources]

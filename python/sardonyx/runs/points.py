@@ -49,7 +49,9 @@ def label(point: Named) -> str:
 
 
 def _kept(answer: Mapping[str, Any], point: Named) -> Mapping[str, Any]:
-    """What results keep of an answer: of a variant nothing over time, as there may be many."""
+    """The parts of an answer that results keep: for a variant nothing over time, as there may be
+    many.
+    """
     left_out = {"epochs", "usage"} if point.variant else set[str]()
     return {name: value for name, value in answer.items() if name not in left_out}
 

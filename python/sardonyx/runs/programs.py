@@ -11,10 +11,10 @@ from sardonyx.runs.results import Results, Run, Scalar
 from sardonyx.runs.spread import Estimate, beside, mean_beside
 
 KB, MB = 1 << 10, 1 << 20
-#: Settings that SCA's figures vary, and Table 2's values.
+#: The settings that SCA's figures vary, and Table 2's values.
 COUNTER_CACHE = "encryption.counter_cache.bytes"
 LATENCIES = {"read": ("medium.timing.tRCD_ns", 48.0), "write": ("medium.timing.tWR_ns", 300.0)}
-#: What is written to the medium, in two units.
+#: The writes to the medium, in two units.
 BYTES, ACCESSES = "medium_write_bytes", "medium_writes"
 
 
@@ -89,7 +89,7 @@ class Programs:
         return sorted({float(run.variant[name]) for _, run in self._varied(name)})
 
     def _varied(self, setting: str) -> list[tuple[tuple[object, ...], Run]]:
-        """Runs that differ from the plain ones in ``setting`` alone, if of every program."""
+        """Runs that differ from the plain ones only in ``setting``, if every program has one."""
         varied = [(key, run) for key, run in self._runs.items() if set(run.variant) == {setting}]
         of: dict[tuple[object, ...], set[object]] = {}
         for key, _ in varied:
@@ -132,9 +132,9 @@ class Programs:
         return mean_beside(of, pairs, "arithmetic")
 
 
-#: Time a transaction of a run relative to another.
+#: The time of a transaction relative to another run's.
 runtime_ratio = gain_of("transactions_per_second")
-#: Transactions a second that a run lacks to another, relative to that.
+#: The transactions a second that a run lacks relative to another.
 loss = saved(ratio_of("transactions_per_second"))
 
 

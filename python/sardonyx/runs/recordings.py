@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 SUFFIX = ".parquet"
-#: Where they are: in the installed package, and in a checkout.
+#: The folders of recordings: in the installed package, and in a checkout.
 PLACES = (Path(__file__).parents[1] / "traces", Path(__file__).parents[3] / "traces")
 
 

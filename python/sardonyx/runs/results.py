@@ -121,7 +121,7 @@ def _cumulative(points: object) -> object:
     return tuple(taken)
 
 
-#: Their converters check all of them: nothing is left for their types.
+#: The converters check all of them, so their types have nothing left to check.
 Number: TypeAlias = Annotated[int | float | None, Checked(_number)]
 Scalar: TypeAlias = Annotated[bool | int | float | str, Checked(_scalar)]
 Distribution: TypeAlias = Annotated[tuple[tuple[float, float], ...], Checked(_cumulative)]
@@ -392,7 +392,7 @@ class Machine:
     assumed: tuple[Assumption, ...] = ()
 
 
-#: What tells runs apart.
+#: The fields that tell runs apart.
 IDENTITY = ("trace", "design", "machine", "copies", "variant")
 
 
@@ -405,7 +405,7 @@ class Results:
     machine: Machine
     traces: tuple[Trace, ...] = ()
     runs: tuple[Run, ...] = field(kw_only=True)
-    #: What depends on assumed keys, if that was asked.
+    #: The conclusions that depend on assumed keys, if the user asks for that.
     sensitivity: Sensitivity | None = field(default=None, kw_only=True)
 
     def __repr__(self) -> str:
@@ -415,7 +415,7 @@ class Results:
         return f"<Results on {self.machine.name}: {number}; traces {traces}; designs {designs}>"
 
     def _repr_html_(self) -> str:
-        """The table of designs beside the baseline, for notebooks."""
+        """The table of designs relative to the baseline, for notebooks."""
         from sardonyx.runs.in_html import table
 
         return table(self)

@@ -10,7 +10,7 @@ from typing import Any
 
 MB = 10**6
 TB = 10**12
-#: Sizes in pages that a VDO has: it knows no other.
+#: The size of a VDO's blocks in pages, the only one that it has.
 VDO_BLOCK = 4096
 
 

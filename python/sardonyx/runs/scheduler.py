@@ -19,10 +19,10 @@ from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from sardonyx import _core
 
-#: Seconds between two looks at how far the tasks are.
+#: Seconds between two looks at the tasks' progress.
 LOOK_EVERY = 0.1
-#: Seconds that a call which was cancelled has to end: it looks many times a second, but may have to
-#: wait for a busy processor. Whoever interrupts a second time waits for nothing.
+#: Seconds that a cancelled call has to end: it looks many times a second, but may have to wait for
+#: a busy processor. A second interrupt waits for nothing.
 GRACE = 20.0
 T = TypeVar("T")
 
@@ -119,7 +119,7 @@ def _ending(workers: int, running: Mapping[Any, Task[Any]]) -> Iterator[ThreadPo
             task.progress.cancel()
         pool.shutdown(wait=False, cancel_futures=True)
         until = time.monotonic() + GRACE
-        # By name: an interrupt may come before the pool itself knows its thread.
+        # Threads are found by name: an interrupt may come before the pool itself knows its thread.
         while any(t.name.startswith(name) for t in enumerate_threads()):
             if time.monotonic() > until:
                 break

@@ -105,7 +105,7 @@ def merged(trace: str, seeds: Sequence[int], runs: Sequence[Run]) -> Run:
 
 
 def _cause(booked: Sequence[Cause]) -> Cause:
-    """The mean of what is booked under a cause; a run that books nothing has zeros."""
+    """The mean of the amounts under a cause; a run without the cause has zeros."""
     known = {
         each.name: [getattr(cause, each.name) or 0.0 for cause in booked]
         for each in fields(Cause)

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: The means over workloads, where a workload is asked for.
+#: Stands for the means over workloads, in place of a workload.
 MEAN = ""
-#: Draws of all keys together: a conclusion that flips in a tenth of all settings and more is found
-#: with 95 % of certainty, since 0.9^30 is 4 %.
+#: The number of draws of all keys together: a conclusion that flips in a tenth of all settings and
+#: more is found with 95 % of certainty, since 0.9^30 is 4 %.
 DRAWS = 30
 
 
@@ -19,7 +19,7 @@ class Tried:
 
     value: str
     figures: dict[str, float | None]
-    #: Why it could not be run, if it could not.
+    #: The reason why it could not be run, if it could not.
     error: str | None = None
 
 

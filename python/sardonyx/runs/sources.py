@@ -15,15 +15,15 @@ from sardonyx import _core
 from sardonyx.questions import MixSource, ProgramSource, Source, SynthSource, TraceSource
 from sardonyx.runs.recordings import path_of, recordings
 
-#: A program of the sizes that nobody has asked for otherwise.
+#: A program of the default sizes.
 PROGRAM = ProgramSource()
-#: What marks a generated trace where users name a file.
+#: The prefix of a generated trace where users name a file.
 SYNTH = "synth:"
 #: The generated trace that is like another.
 LIKE = "like"
-#: What marks traces that run together, each on a core of its own.
+#: The prefix of traces that run together, each on a core of its own.
 MIX = "mix:"
-#: The largest number that the native side counts to.
+#: The largest number on the native side.
 LARGEST = 2**64 - 1
 
 

@@ -204,7 +204,7 @@ def answer(question: StoreQuestion, folder: str | None, progress: _core.Progress
 
 
 def _parameters(points: Sequence[StorePoint]) -> dict[str, Scalar]:
-    """Of each design that is simulated, at its plainest point."""
+    """The parameters of each simulated design, at its plainest point."""
     plainest: dict[str, StoreDesign] = {}
     for point in sorted(points, key=lambda point: len(point.variant)):
         if not point.question.design.executed:

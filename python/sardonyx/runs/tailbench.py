@@ -16,9 +16,9 @@ from sardonyx.runs.points import label, results
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Task, Watch
 
-#: The design of the memory where none is asked for.
+#: The default design of the memory.
 PLAIN = TimedQuestion.memory
-#: In the order of PageForge's Table 3.
+#: The applications in the order of PageForge's Table 3.
 APPLICATIONS = ("img_dnn", "masstree", "moses", "silo", "sphinx")
 
 
@@ -48,7 +48,7 @@ class TimedRuns:
     sets: Sequence[Setting] = ()
     images: Sequence[str] = ()
     seed: int = 0
-    #: What is set for one application alone.
+    #: Settings of one application only.
     own: Mapping[str, Sequence[Setting]] = field(default_factory=dict)
 
     def question(self, point: TimedPoint) -> TimedQuestion:
@@ -101,12 +101,12 @@ def _answer(question: TimedQuestion, progress: _core.Progress) -> dict[str, Any]
     return answer
 
 
-#: Where the window lies while pages still merge.
+#: The window lies while pages still merge.
 MERGING: dict[str, Scalar] = {"window.phase": "merging"}
 
 
 def _add_busiest_phase(pairs: Sequence[tuple[TimedPoint, dict[str, Any]]]) -> None:
-    """The bandwidth in the phase in which merging itself asks for most lines (Fig. 11); without
+    """Add the bandwidth of the phase in which merging requests most lines (Fig. 11); without
     merging, in the same phase of KSM, settled and while pages merge.
     """
     lines = {

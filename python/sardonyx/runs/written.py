@@ -20,9 +20,9 @@ from sardonyx.files import replacing
 from sardonyx.questions import CommandsFile, RequestsFile, TimelineFile
 from sardonyx.runs.points import Named
 
-#: Requests of a timeline, unless a window is given.
+#: The number of requests of a timeline, unless a window is given.
 DEFAULT = 2000
-#: Requests of a timeline, at most: what Perfetto opens without trouble.
+#: The most requests of a timeline that Perfetto opens without trouble.
 MOST = 20_000
 _WINDOW = re.compile(r"(\d{1,18})\.\.(\d{1,18})", re.ASCII)
 
@@ -64,7 +64,7 @@ class Written:
     timeline: Path | None = None
     window: Window = Window()
     requests: Path | None = None
-    #: The commands of the one run that there is.
+    #: The file of the run's commands; it needs a single run.
     commands: Path | None = None
 
     @contextmanager
@@ -118,7 +118,7 @@ class Written:
 
 
 def _join_packets(parts: Sequence[Path], target: Path) -> None:
-    """Packets that follow each other are a trace."""
+    """Join the files; packets that follow each other are a trace."""
     with target.open("wb") as whole:
         for part in parts:
             with part.open("rb") as packets:
@@ -126,7 +126,7 @@ def _join_packets(parts: Sequence[Path], target: Path) -> None:
 
 
 def _join_rows(parts: Sequence[Path], target: Path) -> None:
-    """Row group after row group, so that one at a time is in memory."""
+    """Join the files row group by row group, so that one at a time is in memory."""
     if len(parts) == 1:
         parts[0].replace(target)
         return

@@ -25,15 +25,15 @@ from sardonyx.sweeps.rows import Rows, Shown, options
 from sardonyx.sweeps.table import Goal
 from sardonyx.sweeps.varying import Simulated
 
-#: The smallest cache or table that is tried, in bytes, and how finely a budget is shared out.
+#: The smallest cache or table that is tried, in bytes, and the number of parts of a budget.
 LEAST, PARTS = 4096, 16
-#: A round leaves one candidate in so many to the next, which has so many times the records.
+#: A round leaves one candidate in this many to the next, which has this many times the records.
 KEEP = 4
-#: Candidates of the last round, about.
+#: The number of candidates of the last round, roughly.
 LAST = 8
-#: Windows or seeds of the last round, and of those before.
+#: The number of windows or seeds of the last round, and of those before.
 SAMPLES, FEW = 8, 2
-#: Records, or transactions, that a round's part has at least.
+#: The fewest records, or transactions, of a round's part.
 SHORTEST = {"records": 2000, "transactions": 50}
 #: Two-sided 95 % of Student's t with SAMPLES - 1 degrees of freedom.
 STUDENT = 2.3646
@@ -219,7 +219,7 @@ class Exploration:
         return Tried(candidate, number, figures, halves)
 
     def _fits(self, one: Tried) -> bool:
-        """Whether it ran, and is within what it may be at most."""
+        """Whether it ran, and keeps its limits."""
         return one.error is None and all(one.figures[n] <= most for n, most in self.most.items())
 
     def _kept(self, tried: Sequence[Tried]) -> list[Candidate]:
@@ -234,7 +234,7 @@ class Exploration:
         return [one.candidate for one in tried if one.candidate in chosen]
 
     def _fronts(self, tried: Sequence[Tried]) -> list[list[Tried]]:
-        """Those that none beats, then those that none of the rest beats, and so on."""
+        """The candidates that none beats, then those that none of the others beats, and so on."""
         left, fronts = list(tried), []
         while left:
             front = [one for one in left if not any(self._beats(other, one) for other in left)]
@@ -244,7 +244,7 @@ class Exploration:
         return fronts
 
     def _values(self, one: Tried) -> list[float]:
-        """Its goals, less being better."""
+        """The values of its goals, as numbers of which less is better."""
         if not one.figures:
             return [math.inf] * len(self.goals)
         return [(-1 if goal.more else 1) * one.figures[goal.name] for goal in self.goals]
@@ -263,14 +263,14 @@ def _of(answers: Sequence[Mapping[str, Any]], name: str) -> list[float]:
 
 
 def _mean(values: Sequence[float]) -> float:
-    """The geometric mean, or of figures that may be 0 the arithmetic one."""
+    """The geometric mean; the arithmetic one for figures that may be 0."""
     if all(value > 0 for value in values):
         return statistics.geometric_mean(values)
     return statistics.fmean(values)
 
 
 def _length(source: Source) -> tuple[str, int]:
-    """What a workload is counted in, and how long it is."""
+    """The unit of a workload, and its length."""
     if isinstance(source, ProgramSource):
         return "transactions", source.transactions
     if isinstance(source, SynthSource) and source.like is None:
@@ -283,7 +283,7 @@ def _length(source: Source) -> tuple[str, int]:
 
 
 def _samples(source: Source, part: int, samples: int) -> list[Source]:
-    """Windows of a recording, together a ``part``-th of it; seeds of what is made."""
+    """Windows of a recording, together a ``part``-th of it, or seeds of a generated workload."""
     _, length = _length(source)
     each = max(1, length // part // samples)
     if isinstance(source, ProgramSource):

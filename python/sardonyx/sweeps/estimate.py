@@ -11,7 +11,7 @@ from sardonyx.sweeps.local import Process
 from sardonyx.sweeps.plan import Plan
 from sardonyx.sweeps.work import setup
 
-#: Points that are tried, and seconds for each of them.
+#: The number of points that are tried, and the seconds for each of them.
 TRIED, MOST = 5, 6.0
 
 
@@ -21,13 +21,13 @@ class Estimate:
 
     points: int
     done: int
-    #: Points that differ from one of the others in nothing that their design has.
+    #: The number of points that differ from another one only in what their design does not have.
     same: int
     workers: int
     tried: int
     seconds: float | None
     memory: int | None
-    #: What is wrong with points that were tried.
+    #: Errors of points that were tried.
     errors: tuple[str, ...]
 
     @property

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     import pyarrow.parquet
 
 SHARDS, FAILED, PLANS, RUNNING, RESULTS = "shards", "failed", "plans", "running", "results.parquet"
-#: Rows that are held at once while shards are merged.
+#: The number of rows in memory while shards are merged.
 ROWS = 5_000
-#: What a shard's row has besides settings and figures.
+#: The columns of a shard's row besides settings and figures.
 ROW = ("point", "asked", "seconds", "host", "error", "command")
 
 
@@ -166,7 +166,7 @@ class Folder:
                 self._put(target, lambda path, part=part: _write(part, path), scratch)
 
     def _put(self, target: Path, write: Any, scratch: Path | None = None) -> None:
-        """A file by a rename from our scratch folder; an error names the target."""
+        """Put a file here by a rename from our scratch folder; an error names the target."""
         place = scratch or self.own
         assert place is not None
         aside = place / uuid.uuid4().hex
@@ -247,7 +247,7 @@ def _write(part: Sequence[Done], path: Path) -> None:
 
 
 def _type(values: Iterable[Figure], *, whole: bool = False) -> pyarrow.DataType:
-    """The type of a column; whole numbers of a setting stay whole, so that they can be joined."""
+    """The type of a column; integers of a setting stay integers, so that they can be joined."""
     import pyarrow as pa
 
     kinds = {type(value) for value in values if value is not None}
@@ -288,10 +288,11 @@ class Index:
         self._folder = folder
         self._files: list[Path] = []
         self._known: set[str] = set()
-        #: By shard, a number of a schema: many shards have the same one.
+        #: The number of each shard's schema: many shards have the same one.
         self._schemas: list[tuple[int, int]] = []
         self._known_schemas: dict[pyarrow.Schema, int] = {}
-        #: Shards that could not be read, and why; and of those that are still there, their inodes.
+        #: Shards that could not be read, with the reason; and for those that still exist, their
+        #: inodes.
         self.damaged: dict[Path, str] = {}
         self._inodes: dict[Path, int] = {}
         self._last: tuple[int, pyarrow.Table] | None = None

@@ -25,13 +25,13 @@ from sardonyx.sweeps.folder import PLANS, RESULTS, Folder, Incomplete, Index
 from sardonyx.sweeps.plan import Plan
 from sardonyx.sweeps.run import Outcome, State, View
 
-#: Seconds of work in a task, about: its start takes half of one.
+#: The seconds of work in a task, roughly: its start takes half of one.
 TASK_SECONDS = 20.0
 TASKS_MOST = 10_000
 LOOK_EVERY = 0.5
-#: Jobs without a further point after which what is missing is not asked for again.
+#: After this many jobs without a further point, missing points are not requested again.
 IDLE_JOBS = 3
-#: Seconds after which a server that says nothing counts as gone; it is asked every second.
+#: A server that is silent for this many seconds counts as gone; it is asked every second.
 SILENCE = 60.0
 
 
@@ -73,7 +73,7 @@ def run(plan: Plan, folder: Folder, server: Path, view: View | None = None) -> O
 
 
 def _shares(left: int, seconds: float | None) -> int:
-    """Tasks, each of some seconds' work, but no more than points."""
+    """Tasks of some seconds' work each, but no more than points."""
     whole = left * (seconds or TASK_SECONDS)
     return max(1, min(left, TASKS_MOST, round(whole / TASK_SECONDS) or 1))
 
@@ -91,7 +91,7 @@ def _submit(
     file = (folder.path / PLANS / f"{plan.id}.json").absolute()
     words = [sys.executable, "-m", "sardonyx", "sweep", str(file)]
     words += ["--out", str(folder.path.absolute()), "--jobs", "1", "--shard"]
-    # What is timed has its node to itself.
+    # A timed point has its node to itself.
     asked = {
         "server": str(server),
         "name": plan.place.name,
@@ -160,7 +160,7 @@ def _look(index: Index, plan: Plan, state: State, view: View | None) -> None:
 
 
 def _said(folder: Folder) -> str:
-    """What a task said last on its standard error, if one did."""
+    """The last words of a task on its standard error, if there are any."""
     assert folder.own is not None
     for path in sorted((folder.own / "logs").glob("*.err")):
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n")

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-#: Workers that a task may lose before HyperQueue gives it up.
+#: A task may lose this many workers before HyperQueue gives it up.
 CRASHES = 100
 
 
@@ -51,7 +51,7 @@ def talk(asked: dict[str, Any], out: TextIO) -> None:
     try:
         submitted = client.submit(job)
         tell(job=submitted.id)
-        # Not client.wait_for_jobs, which draws a bar of its own.
+        # client.wait_for_jobs is not used, because it draws a bar of its own.
         client.connection.wait_for_jobs([submitted.id], lambda _: tell(waiting=True))
     except Exception as error:
         return tell(
@@ -62,7 +62,7 @@ def talk(asked: dict[str, Any], out: TextIO) -> None:
 
 
 def _line(error: BaseException) -> str:
-    """Its words in one line, without the backtrace that ``RUST_BACKTRACE`` asks for."""
+    """The error in one line, without the backtrace that ``RUST_BACKTRACE`` asks for."""
     return " ".join(str(error).partition("Stack backtrace:")[0].split()).rstrip(".")
 
 

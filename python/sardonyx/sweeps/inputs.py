@@ -15,9 +15,9 @@ from pathlib import Path
 from sardonyx import _core
 from sardonyx.runs.recordings import recordings
 
-#: Folders in which a worker looks for traces, as a search path.
+#: The folders in which a worker looks for traces, as a search path.
 SEARCH = "SARDONYX_TRACES"
-#: What marks a trace that is named by its content.
+#: The prefix of a trace that is named by its content.
 BY_CONTENT = "sha256:"
 Signature = tuple[tuple[str, int, int, int], ...]
 

@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from sardonyx import _core
 
-#: Workers that may be killed, one after the other, before one is ready.
+#: This many workers may be killed, one after the other, before one is ready.
 STARTS = 50
 
 
@@ -46,9 +46,9 @@ class Batch:
     names: Sequence[str]
     done: int = 0
     worker: Process | None = None
-    #: How the worker ended that had it, if it did before it was through.
+    #: The end of its worker, if the worker ended before it was through.
     died: Died | None = None
-    #: What was not yet written then, be it of this batch or of an earlier one.
+    #: Points not yet written then, of this batch or of an earlier one.
     lost: tuple[int, ...] = ()
     cancelled: bool = False
 
@@ -75,7 +75,7 @@ class Process:
             encoding="utf-8",
             process_group=0,  # Ctrl-C is for the sweep, which says when its workers end
         )
-        #: Numbers that are run, or finished and not yet written.
+        #: Points that are running, or finished and not yet written.
         self.unkept: dict[int, None] = {}
         self._say(setup)
         for _ in self.answers():

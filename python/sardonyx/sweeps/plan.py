@@ -25,7 +25,7 @@ from sardonyx.sweeps.condition import Condition
 from sardonyx.sweeps.inputs import Inputs
 from sardonyx.sweeps.kinds.kind import Figure, Kind, Question, Subject, refused
 
-#: Points of which every one is checked before the first run; those beyond fail by themselves.
+#: This many points are checked before the first run; those beyond fail by themselves.
 CHECKED = 2_000
 
 
@@ -57,7 +57,7 @@ class Place:
 
     name: str
     text: str = ""
-    #: Where its inputs may be, besides the current directory.
+    #: The folder of its inputs, besides the current directory.
     base: Path = Path()
 
     def at(self, table: str, key: str = "") -> str:
@@ -256,7 +256,7 @@ class Plan:
     def _split(
         self, values: Mapping[str, Any]
     ) -> tuple[Subject, dict[str, Any], tuple[tuple[str, str], ...], int]:
-        """Subject, options, keys of the machine, and which repeat it is."""
+        """The subject, the options, the keys of the machine, and the number of the repeat."""
         keys = {name: value for name, value in values.items() if is_key(name)}
         options = {
             self.kind.aliases.get(name, name): value

@@ -21,10 +21,10 @@ from sardonyx.sweeps.kinds import KINDS
 from sardonyx.sweeps.kinds.kind import Kind, Subject
 from sardonyx.sweeps.plan import Axis, Place, Plan, check_goal, digest
 
-#: What ``[sweep]`` may hold besides a kind's lists and options.
+#: The keys of ``[sweep]`` besides a kind's lists and options.
 OWN = ("designs", "seeds", "repeats", "where", "goals")
 TABLES = ("sweep", "set", "axes", "zip")
-#: Names of lists where an axis is meant.
+#: The axis that is meant by the name of a list.
 SINGULAR = {"designs": "design", "seeds": "seed", "machines": "machine", "repeats": "repeat"}
 
 
@@ -211,7 +211,7 @@ class _Reader:
         return tuple(axes)
 
     def _check_name(self, table: str, name: str, settings: Sequence[str]) -> str:
-        """The setting that an axis, or a fixed key, is about."""
+        """The setting of an axis or of a fixed key."""
         kind = self.kind
         if is_key(name):
             return name
@@ -247,7 +247,7 @@ class _Reader:
         return designs[0]
 
     def _names(self, table: str, key: str, value: object) -> list[str]:
-        """The name of a design; of a file, which is here or beside the sweep's, all that it has."""
+        """The name of a design, or all names in a file, which is here or in the sweep's folder."""
         text = self._text(table, key, value)
         if not text.endswith(".py"):
             return [text]

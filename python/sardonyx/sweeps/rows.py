@@ -21,7 +21,7 @@ from sardonyx.sweeps.kinds.simulate import BOOKED
 from sardonyx.sweeps.plan import Plan
 from sardonyx.sweeps.run import Sweep, View
 
-#: What shows a sweep while it runs.
+#: Shows a sweep while it runs.
 Shown: TypeAlias = Callable[[Plan], AbstractContextManager[View]]
 
 

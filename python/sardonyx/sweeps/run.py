@@ -26,11 +26,11 @@ from sardonyx.sweeps.local import Batch, Local, available
 from sardonyx.sweeps.plan import Plan, check_goal
 from sardonyx.sweeps.work import finished, setup
 
-#: Seconds of work in a batch, about, and its points at most.
+#: The seconds of work in a batch, roughly, and the most points.
 BATCH_SECONDS = 1.0
 BATCH_MOST = 200
-#: How often a point may take its worker with it before it counts as failed: a crash is the
-#: point's own; a kill may be anybody's.
+#: A point may end its worker this often before it counts as failed: a crash is the point's own, and
+#: a kill may come from anywhere.
 CRASHES, KILLS = 3, 10
 
 
@@ -41,10 +41,10 @@ class State:
     total: int
     goal: str | None
     workers: int = 0
-    #: Points that were done before.
+    #: The number of points that were done before.
     found: int = 0
     finished: int = 0
-    #: Points that differ from one of the others in nothing that their design has.
+    #: The number of points that differ from another one only in what their design does not have.
     same: int = 0
     failed: int = 0
     seconds: float = 0.0
@@ -138,7 +138,7 @@ class Sweep:
             goal = self.plan.goals[0].split()[1] if self.plan.goals else None
             local = Local(setup(self.plan, self.folder, goal), self._heard)
             try:
-                # What is timed runs alone, after everything else.
+                # Timed points run alone, after everything else.
                 for alone in (False, True) if self.plan.is_timed else (False,):
                     self._all(local, alone)
             finally:
@@ -198,7 +198,9 @@ class Sweep:
                 return
 
     def _give_out(self, local: Local, todo: Iterator[int], workers: int) -> None:
-        """Have workers run what there is to do; what is lost on the way is given out again."""
+        """Have workers run the points that are left; points that are lost on the way are given out
+        again.
+        """
         running: set[Task[Batch]] = set()
 
         def more() -> Task[Batch] | None:

@@ -32,13 +32,13 @@ from sardonyx.runs.sensitivity import (
 from sardonyx.sweeps.rows import Rows, RowSweep, Shown, options, run_of
 from sardonyx.sweeps.varying import Range, Setting, Simulated, Varying
 
-#: Halvings of what lies between a key's value and its low or high: the value at which a conclusion
+#: The number of halvings between a key's value and its low or high: the value at which a conclusion
 #: flips is known to a 32nd of that.
 HALVINGS = 5
-#: Keys that are drawn again where a machine cannot have the value beside those drawn before.
+#: A draw is repeated this often if a machine cannot have the value with those drawn before.
 AGAIN = 64
 
-#: What runs conclude that were made under a setting.
+#: The conclusions from runs that were made under a setting.
 Judge: TypeAlias = Callable[[Sequence[Run | None], Setting], Mapping[str, Conclusion]]
 
 
@@ -78,7 +78,7 @@ class Study:
             self._run(sweep)
 
     def _sweeps(self, asked: Iterable[tuple[int, Setting]]) -> list[_Sweep]:
-        """The sweeps that run what is not known; what cannot be run is known at once."""
+        """The sweeps that run what is not known; settings that cannot be run are known at once."""
         wanted = {
             (number, frozenset(setting.items())): None
             for number, setting in asked
@@ -180,7 +180,7 @@ class Study:
         )
 
     def _draws(self, keys: Sequence[Range]) -> list[dict[str, str]]:
-        """All keys drawn together, so many times; each draw is a machine that can be had."""
+        """All keys drawn together, this many times; each draw is a possible machine."""
         found = []
         for number in range(self.draws if keys else 0):
             generator = random.Random(f"{self.seed} {number}")
@@ -201,7 +201,7 @@ class Study:
         together: Sequence[tuple[int, Setting]],
         sweeps: Sequence[_Sweep],
     ) -> None:
-        """How much there is to do, and about how long that takes."""
+        """Tell how many points there are to do, and roughly how long they take."""
 
         def seconds(number: int, setting: Setting) -> float:
             return self.varying.seconds(number, setting, self.runs[number]) or 0.0
@@ -224,7 +224,7 @@ class Study:
         plain: Mapping[str, Conclusion],
         judged: Mapping[tuple[str, str], Mapping[str, Conclusion]],
     ) -> list[Flip]:
-        """Where conclusions are others, and from which value on."""
+        """The conclusions that flip, each with the value from which on it does."""
         by_name = {key.parameter: key for key in keys}
         found: dict[tuple[str, str, str, str], tuple[str, str]] = {}
         open_: dict[tuple[str, str, str, str], set[tuple[str, str]]] = {}

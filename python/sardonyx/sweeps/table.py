@@ -18,7 +18,7 @@ from sardonyx.sweeps.plan import check_goal
 if TYPE_CHECKING:
     import pyarrow
 
-#: Rows that are read at most; of more, every so many-th is.
+#: At most this many rows are read; of more, every so many-th is.
 MOST = 50_000
 
 
@@ -112,7 +112,7 @@ def load(directory: Path, goals: Sequence[str] = ()) -> Swept:
         if ended is not None:
             own = ended["columns"]
         elif "asked" in names:
-            # A shard has its settings between what was asked and how long it took.
+            # A shard has its settings between the columns of the question and of the time.
             own = names[names.index("asked") + 1 : names.index("seconds")]
         else:
             continue

@@ -24,7 +24,7 @@ from sardonyx.runs.tailbench import PLAIN, TimedRuns
 
 #: Assumed keys whose other values are another design or machine, and no uncertainty about this one.
 OTHERS = frozenset({"cores", "encryption.enabled"})
-#: Settings of one run, by key, as ``--set`` takes them.
+#: The settings of one run, by key, as ``--set`` takes them.
 Setting: TypeAlias = Mapping[str, str]
 
 
@@ -40,7 +40,7 @@ class Range:
     whole: bool = False
     others: tuple[str, ...] = ()
     reason: str = ""
-    #: Why it cannot matter, or that nobody has said what else it may be.
+    #: The reason why the key cannot matter, or that no source gives other values.
     left_out: str | None = None
 
     @property
@@ -292,11 +292,11 @@ class MergedInTime:
         point = self.runs.points[number]
         if key in point.variant or key not in run.assumed:
             return False
-        # Without merging nothing merges; the machines and their load are there all the same.
+        # Without merging nothing merges, but the machines and their load exist all the same.
         known = algorithms()
         if not known[point.design].merges:
             return all(key not in one.keys for one in known.values())
-        # KSM's thread drives whatever merges; other keys are of the algorithm they are named after.
+        # KSM's thread drives every algorithm; other keys belong to the algorithm in their name.
         owner = key.partition(".")[0]
         return owner in (point.design, "ksm") or owner not in known
 

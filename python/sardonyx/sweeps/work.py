@@ -27,9 +27,9 @@ from sardonyx.sweeps.inputs import Changed, Input
 from sardonyx.sweeps.plan import Plan, Point
 
 #: Seconds after which finished points are written, if points are short: soon at first, so that a
-#: worker that is killed again and again gets on, and then ever later.
+#: worker that is killed again and again makes progress, and then ever later.
 KEEP_FIRST, KEEP_EVERY = 0.1, 2.0
-#: Points that are written at the latest.
+#: Finished points are written when there are this many.
 KEEP_MOST = 1_000
 
 
@@ -169,7 +169,7 @@ def finished(
 
 
 def _memory() -> int:
-    """Bytes that this process has had at most."""
+    """The most memory that this process has had."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
@@ -183,7 +183,8 @@ def main() -> None:
     def listen() -> None:
         for line in sys.stdin:
             asked.put(line)
-        # Nobody reads any more. What is finished is kept, what runs is not waited for.
+        # The answers are no longer read. Finished points are kept, and running ones are not waited
+        # for.
         try:
             if worker:
                 worker[0].keep()

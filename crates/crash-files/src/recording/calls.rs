@@ -1,5 +1,5 @@
-//! System calls as operations on the files below the folder. What a call was of is looked up when it begins; what it
-//! did, when it has ended.
+//! System calls as operations on the files below the folder. The objects of a call are looked up when it begins, and
+//! its effect when it has ended.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -11,7 +11,6 @@ use crate::recording::process::{self, identity};
 use crate::recording::{Mapping, Recorder};
 use crate::tree::{FileNode, Inode};
 
-/// Calls at which a thread stops.
 pub(super) const STOPPING: &[i64] = &[
     libc::SYS_openat,
     libc::SYS_openat2,
@@ -66,7 +65,7 @@ pub(super) const STOPPING: &[i64] = &[
     libc::SYS_symlink,
 ];
 
-/// Calls that the recorded program finds missing, as on an older kernel: what they do cannot be followed.
+/// Calls that the recorded program finds missing, as on an older kernel, because they cannot be followed.
 pub(super) const MISSING: &[i64] = &[libc::SYS_io_uring_setup];
 
 /// Requests of ioctl that share another file's blocks (`FICLONE`, `FICLONERANGE`).
@@ -74,17 +73,17 @@ const CLONING: [u64; 2] = [0x4004_9409, 0x4020_940d];
 const DATA_SYNC: i32 = libc::O_DSYNC;
 const SYNC: i32 = libc::O_SYNC & !libc::O_DSYNC;
 
-/// Where a write begins.
+/// The place at which a write begins.
 #[derive(Debug)]
 pub(super) enum At {
-    /// Before the descriptor's position once it has ended.
+    /// It ends at the descriptor's position.
     Position,
     Offset(u64),
-    /// As `Position`, in a word of the caller's.
+    /// It ends at the position in a word of the caller's.
     Word(u64),
 }
 
-/// What is to be written down when a call has succeeded.
+/// The operation to record when a call has succeeded.
 #[derive(Debug)]
 pub(super) enum PendingAct {
     Done(Vec<Act>),
@@ -92,7 +91,6 @@ pub(super) enum PendingAct {
         name: Name,
         path: PathBuf,
     },
-    /// A file without a name.
     Anonymous,
     Write {
         fd: i32,
@@ -100,7 +98,7 @@ pub(super) enum PendingAct {
         at: At,
         flags: u64,
     },
-    /// All of a file may be other than before.
+    /// Any byte of the file may differ from before.
     Whole {
         fd: i32,
         inode: Inode,
@@ -111,7 +109,7 @@ pub(super) enum PendingAct {
     },
 }
 
-/// A call that has begun: its name, what it was of, what to write down.
+/// A call that has begun: its name, its objects, and the operation to record.
 #[derive(Debug)]
 pub(super) struct Begun {
     pub(super) shown: String,
@@ -120,7 +118,7 @@ pub(super) struct Begun {
     pub(super) site: u32,
 }
 
-/// A name below the folder, where it is, and its path from the folder.
+/// A name below the folder, with its folder and its path.
 struct ResolvedName {
     name: Name,
     full: PathBuf,
@@ -148,7 +146,7 @@ impl Recorder {
         None
     }
 
-    /// A name that a call gives by a folder's descriptor and a path in memory.
+    /// Resolves a name that a call gives by a folder's descriptor and a path in memory.
     fn given(&self, thread: i32, folder: u64, path: u64, follow: bool) -> Option<ResolvedName> {
         let path = process::path(thread, path)?;
         self.place(thread, folder as i32, &path, follow)
@@ -162,7 +160,6 @@ impl Recorder {
         self.inode(&fs::symlink_metadata(path).ok()?)
     }
 
-    /// The file below the folder behind a descriptor, and its path from there.
     fn held(&self, thread: i32, fd: u64) -> Option<(Inode, String)> {
         let inode = self.inode(&process::file_metadata(thread, fd as i32)?)?;
         let link = process::link(thread, fd as i32)?;
@@ -178,7 +175,7 @@ impl Recorder {
         ))
     }
 
-    /// What a call that begins is going to do, if that has to be written down; `None` if not.
+    /// The operation that a call is about to do, if it has to be recorded.
     pub(super) fn begin(&mut self, thread: i32, call: i64, a: [u64; 6]) -> Option<Begun> {
         let here = libc::AT_FDCWD as u64;
         let (call, a) = general(call, a);
@@ -490,8 +487,8 @@ impl Recorder {
         ))
     }
 
-    /// Whether the text that goes to a descriptor is kept: of the first process by its number, of others by where it
-    /// leads.
+    /// Whether the text for a descriptor is kept: the first process's by the descriptor's number, others' by the file
+    /// behind it.
     fn is_kept(&mut self, thread: i32, fd: i32, leads: (u64, u64)) -> bool {
         let (kept, known) = self.acks;
         let process = self.threads.get(&thread).map(|thread| thread.process);
@@ -501,8 +498,8 @@ impl Recorder {
         self.acks.1 == Some(leads)
     }
 
-    /// What leaves the program: to its standard output or standard error, to the descriptor that is asked for, or to a
-    /// socket.
+    /// Records text that leaves the program: for its standard output or standard error, for the descriptor that is
+    /// asked for, or for a socket.
     fn acknowledge(
         &mut self,
         thread: i32,
@@ -551,7 +548,6 @@ impl Recorder {
         Some(begun)
     }
 
-    /// Writes down what a call has done, which ended with an answer.
     pub(super) fn end(&mut self, thread: i32, begun: Begun, answer: i64) {
         if let PendingAct::Acknowledge { operation } = begun.pending {
             if let Act::Acknowledge { text } = &mut self.operations[operation].act {
@@ -626,7 +622,7 @@ impl Recorder {
         self.inodes.insert(identity(&metadata), inode);
         let name = name.clone();
         self.push(thread, begun, Act::Create { name, inode });
-        // What was moved in from elsewhere brings its contents.
+        // A file that is moved in from elsewhere brings its contents.
         if kind.is_file()
             && metadata.len() > 0
             && let Ok(content) =
@@ -684,7 +680,7 @@ impl Recorder {
     }
 }
 
-/// The call that does the same from a folder, for those that only x86-64 has.
+/// Turns a call that only x86-64 has into the general one, which takes a folder.
 #[cfg(target_arch = "x86_64")]
 fn general(call: i64, a: [u64; 6]) -> (i64, [u64; 6]) {
     let here = libc::AT_FDCWD as u64;
@@ -713,7 +709,7 @@ fn general(call: i64, a: [u64; 6]) -> (i64, [u64; 6]) {
     (call, a)
 }
 
-/// Where a write of so many bytes began, and whether it was synced.
+/// Finds where a write of this many bytes began, and whether it was synced.
 fn written(thread: i32, fd: i32, at: &At, flags: u64, length: u64) -> Option<(u64, Option<Sync>)> {
     let (position, of_file) = process::position(thread, fd)?;
     let size = || process::file_metadata(thread, fd).map(|m| m.len());

@@ -1,9 +1,11 @@
-//! The registers of a traced thread that has stopped, for this machine's processor; and which system calls stop it.
+//! The registers of a traced thread that has stopped, for this machine's processor, and the filter of the system calls
+//! that stop it.
 #![allow(unsafe_code)]
 
 use std::io;
 
-/// Registers by their DWARF numbers, the last of them where the frame returns to: enough for either processor.
+/// The number of registers by their DWARF numbers, the last of them the one that the frame returns to: enough for
+/// either processor.
 pub(super) const REGISTERS: usize = 33;
 
 #[derive(Clone, Debug)]
@@ -60,7 +62,6 @@ impl Registers {
         all
     }
 
-    /// Makes the call that begins do nothing.
     pub(super) fn skip_call(&mut self, thread: i32) -> io::Result<()> {
         self.raw.orig_rax = u64::MAX;
         regset(libc::PTRACE_SETREGSET, thread, &mut self.raw)
@@ -78,7 +79,7 @@ impl Registers {
         self.raw.regs[8] as i64
     }
 
-    /// At the beginning of a call; its answer takes the first one's place.
+    /// Valid at the beginning of a call; the answer takes the place of the first argument.
     pub(super) fn arguments(&self) -> [u64; 6] {
         self.raw.regs[..6].try_into().expect("six")
     }
@@ -95,7 +96,6 @@ impl Registers {
         all
     }
 
-    /// Makes the call that begins do nothing.
     pub(super) fn skip_call(&mut self, thread: i32) -> io::Result<()> {
         const NT_ARM_SYSTEM_CALL: libc::c_int = 0x404;
         let mut number: libc::c_int = -1;
@@ -103,7 +103,7 @@ impl Registers {
             iov_base: (&raw mut number).cast(),
             iov_len: size_of_val(&number),
         };
-        // SAFETY: as in `regset`.
+        // SAFETY: the thread is traced by us and stopped, and the place is as large as it says.
         let done = unsafe {
             libc::ptrace(
                 libc::PTRACE_SETREGSET,
@@ -124,13 +124,13 @@ impl Registers {
     }
 }
 
-/// Where the stack pointer and the return address are among the registers, by their DWARF numbers.
+/// The DWARF numbers of the stack pointer and of the return address.
 #[cfg(target_arch = "x86_64")]
 pub(super) const STACK_AND_RETURN: [usize; 2] = [7, 16];
-/// The link register holds it until a frame saves it.
+/// The DWARF numbers of the stack pointer and of the link register, which holds the return address until a frame saves
+/// it.
 #[cfg(target_arch = "aarch64")]
 pub(super) const STACK_AND_RETURN: [usize; 2] = [31, 30];
-/// Where the instruction pointer is.
 #[cfg(target_arch = "x86_64")]
 pub(super) const INSTRUCTION: usize = 16;
 #[cfg(target_arch = "aarch64")]
@@ -141,11 +141,11 @@ const ARCHITECTURE: u32 = 0xc000_003e;
 #[cfg(target_arch = "aarch64")]
 const ARCHITECTURE: u32 = 0xc000_00b7;
 
-/// What a stop says if the call is of another instruction set than ours, as of 32-bit programs.
+/// The value in a stop's message if the call is of another instruction set than ours, as of 32-bit programs.
 pub(super) const FOREIGN: u16 = 1;
 
-/// A filter in which some system calls stop the thread for its tracer, some do not exist, and all others run at full
-/// speed.
+/// Builds a filter by which some system calls stop the thread for its tracer, some do not exist, and all others run at
+/// full speed.
 pub(super) fn filter(calls: &[i64], missing: &[i64]) -> Vec<libc::sock_filter> {
     const LOAD: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS
     const EQUAL: u16 = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
@@ -168,7 +168,7 @@ pub(super) fn filter(calls: &[i64], missing: &[i64]) -> Vec<libc::sock_filter> {
     words
 }
 
-/// Asks to be traced under a filter; for a child before it runs its program, so it allocates nothing.
+/// Asks to be traced under a filter. A child calls it before it runs its program, so it allocates nothing.
 ///
 /// # Errors
 /// The system allows neither.

@@ -31,26 +31,23 @@ use machine::Registers;
 use process::MappedCode;
 use stack::Stacks;
 
-/// A run: the folder before it, and what was done below it.
 #[derive(Debug)]
 pub struct RecordedRun {
-    /// The folder as it was before, with every inode that there ever was.
+    /// The folder before the run, with every inode that there ever was.
     pub start: FileTree,
     pub operations: Vec<Operation>,
-    /// The commands of the programs that ran.
     pub commands: Vec<String>,
     /// The places of calls, and the files that they lie in; nothing else.
     pub places: Recording,
     pub notes: Vec<String>,
     /// The syncs and writes that may be made to fail.
     pub faultable: Vec<Faultable>,
-    /// The first path that is not in the end as what was recorded makes it.
+    /// The first path that differs in the end from what the recorded operations make.
     pub unexplained: Option<String>,
     pub ended: String,
     pub seconds: f64,
 }
 
-/// A sync or a write of the run.
 #[derive(Clone, Debug)]
 pub struct Faultable {
     pub shown: String,
@@ -59,14 +56,14 @@ pub struct Faultable {
     pub syncs: bool,
 }
 
-/// One of them, counted from 0, and the error with which it ends.
+/// The number of a faultable call, from 0 on, and the error with which it ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
     pub number: usize,
     pub error: i32,
 }
 
-/// Part of a file below the folder in a process's memory.
+/// A part of a file below the folder in a process's memory.
 #[derive(Clone, Debug)]
 struct Mapping {
     start: u64,
@@ -75,13 +72,11 @@ struct Mapping {
     inode: Inode,
     path: String,
     file: Arc<File>,
-    /// Where it was mapped.
     site: u32,
 }
 
 #[derive(Debug, Default)]
 struct Process {
-    /// The index of its command.
     command: u32,
     code: Vec<MappedCode>,
     mappings: Vec<Mapping>,
@@ -91,9 +86,9 @@ struct Process {
 struct Thread {
     process: i32,
     begun: Option<Begun>,
-    /// The call fails with this error instead of doing anything.
+    /// The error with which the call fails instead of doing anything.
     failing: Option<i32>,
-    /// Of the call that it has stopped at.
+    /// The registers of the call at which the thread has stopped.
     registers: Option<Registers>,
 }
 
@@ -101,19 +96,18 @@ struct Recorder {
     root: PathBuf,
     device: u64,
     start: FileTree,
-    /// The folder as it is now, by what was recorded.
     tree: FileTree,
     inodes: FxHashMap<(u64, u64), Inode>,
     /// Standard output and standard error, by identity.
     outputs: Vec<(u64, u64)>,
-    /// The descriptor of the first process whose text is kept, and where it leads, once something was written to it.
+    /// The descriptor of the first process whose text is kept, and the file behind it once something was written to it.
     acks: (i32, Option<(u64, u64)>),
     first: i32,
     operations: Vec<Operation>,
     commands: Vec<String>,
     threads: FxHashMap<i32, Thread>,
     processes: FxHashMap<i32, Process>,
-    /// Files that a process could have stored to.
+    /// Files that a process may have stored to.
     mapped: BTreeMap<Inode, Mapping>,
     places: Recording,
     sites: FxHashMap<(u32, u64, u32), u32>,
@@ -121,7 +115,7 @@ struct Recorder {
     notes: BTreeSet<String>,
     faultable: Vec<Faultable>,
     fault: Option<Fault>,
-    /// The thread whose operation is going on, and those that wait until it has ended.
+    /// The thread whose operation is under way, and those that wait for its end.
     busy: Option<i32>,
     waiting: VecDeque<i32>,
 }
@@ -135,33 +129,29 @@ const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
     | libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_TRACEEXIT
     | libc::PTRACE_O_EXITKILL;
-/// While nothing stops, it is looked after the first time, and then ever more rarely.
+/// The pause between two looks while nothing stops: at first, and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_micros(5), Duration::from_millis(1));
 const AT_CALL: i32 = libc::SIGTRAP | 0x80;
 
-/// What is to be recorded.
 #[derive(Clone)]
 pub struct Run<'a> {
     pub words: &'a [String],
     pub folder: &'a Path,
-    /// It is ended after that time.
     pub limit: Duration,
-    /// Where its standard output and standard error go.
     pub outputs: [&'a Path; 2],
-    /// The descriptor whose text is kept.
     pub acks_fd: i32,
     pub fault: Option<Fault>,
-    /// Asked now and then whether the program is to go on.
+    /// Asked now and then whether the program may continue.
     pub go_on: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// Runs a program to its end and records it.
 ///
 /// # Errors
-/// The folder cannot be read; the program cannot be run, or not be traced.
+/// The folder cannot be read; the program cannot be run or traced.
 pub fn record(run: &Run<'_>) -> Result<RecordedRun> {
     let run = run.clone();
-    // What is waited for below is what this thread has started.
+    // A thread of its own has only the recorded program's processes to wait for.
     std::thread::scope(|scope| {
         let recorded = scope.spawn(move || Recorder::new(&run)?.run(&run));
         recorded
@@ -223,7 +213,7 @@ impl Recorder {
             .stdin(Stdio::null())
             .stdout(files.pop().expect("the first"))
             .stderr(errors);
-        // SAFETY: system calls alone, between fork and exec.
+        // SAFETY: only system calls between fork and exec.
         unsafe { command.pre_exec(move || machine::be_traced(&filter)) };
         let child = command.spawn().map_err(|e| {
             CrashTestError::new(format!(
@@ -245,7 +235,7 @@ impl Recorder {
         let mut pause = PAUSES.0;
         loop {
             let mut status = 0;
-            // SAFETY: waits for what this thread has started, and for what that has.
+            // SAFETY: waits for processes that this thread has started, and for their children.
             let thread = unsafe {
                 libc::waitpid(
                     -1,
@@ -327,7 +317,7 @@ impl Recorder {
         self.free(thread);
     }
 
-    /// A thread has stopped: at a call, at a signal, or because it began, started another, or is about to end.
+    /// Handles a stop: at a call, at a signal, or because the thread began, started another, or is about to end.
     fn stopped(&mut self, thread: i32, status: i32) {
         let signal = libc::WSTOPSIG(status);
         let event = status >> 16;
@@ -356,7 +346,7 @@ impl Recorder {
         }
     }
 
-    /// A thread that was not known: the first of all, or one that was just started.
+    /// Handles a thread that was unknown: the first of all, or one that was just started.
     fn met(&mut self, thread: i32) {
         let process = process::of_thread(thread);
         if !self.processes.contains_key(&process) {
@@ -391,7 +381,7 @@ impl Recorder {
             code: process::code(process),
             mappings: Vec::new(),
         };
-        // The program itself lies first, and what is first among the modules counts as the user's own.
+        // The program itself comes first, because the first module counts as the user's own.
         let own = new.code.first().map(|code| code.start);
         self.processes.insert(process, new);
         if let Some(start) = own {
@@ -438,7 +428,7 @@ impl Recorder {
         }
     }
 
-    /// Lets a sync or a write fail if it is the one that has to.
+    /// Makes a sync or a write fail if it is the one that has to.
     fn consider_fault(&mut self, thread: i32, begun: &Begun) {
         let syncs = match &begun.pending {
             PendingAct::Write { .. } => false,
@@ -492,7 +482,7 @@ impl Recorder {
         self.free(thread);
     }
 
-    /// Lets the next operation begin if this thread's was going on.
+    /// Lets the next operation begin if this thread's was under way.
     fn free(&mut self, thread: i32) {
         if self.busy != Some(thread) {
             return;
@@ -526,7 +516,7 @@ impl Recorder {
         self.operations.len() - 1
     }
 
-    /// Writes down what was stored to mapped files since the last time.
+    /// Records stores to mapped files since the last time.
     fn compare_mapped(&mut self, thread: i32, site: u32) {
         for mapping in self.mapped.values().cloned().collect::<Vec<_>>() {
             let Some(content) = self.tree.content(mapping.inode) else {
@@ -554,7 +544,6 @@ impl Recorder {
         }
     }
 
-    /// The place of the call at which a thread has stopped, among the places.
     fn site(&mut self, thread: i32) -> u32 {
         let Some(known) = self.threads.get(&thread) else {
             return NOWHERE;
@@ -567,7 +556,7 @@ impl Recorder {
         };
         let mut calls = self.stacks.walk(thread, registers, &process.code);
         if calls.len() < 3 {
-            // It may have mapped a library since.
+            // The process may have mapped a library since.
             process.code = process::code(process_id);
             calls = self.stacks.walk(thread, registers, &process.code);
         }
@@ -594,7 +583,6 @@ impl Recorder {
         site
     }
 
-    /// Keeps the file in which an instruction of a process lies.
     fn add_module(&mut self, process: i32, pc: u64) {
         let process = &self.processes[&process];
         let holds = |m: &Module| m.of_program == process.command && (m.start..m.end).contains(&pc);
@@ -616,7 +604,7 @@ impl Recorder {
 }
 
 fn resume(thread: i32, how: libc::c_uint, signal: i32) {
-    // SAFETY: it is stopped and ours; if it has gone meanwhile, that is told by the next wait.
+    // SAFETY: it is stopped and ours; if it has gone meanwhile, the next wait tells so.
     unsafe { libc::ptrace(how, thread, 0, signal) };
 }
 

@@ -1,4 +1,4 @@
-//! What is asked of a traced process: its memory, its descriptors, its command.
+//! Facts about a traced process: its memory, its descriptors, its command.
 #![allow(unsafe_code)]
 
 use std::ffi::OsString;
@@ -7,12 +7,11 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// The longest path that the kernel takes.
 const PATH: usize = 4096;
-/// The most of one message that is kept.
+/// At most this much of one message is kept.
 const MESSAGE: usize = 1 << 20;
 
-/// Bytes of its memory; fewer if not all are there.
+/// Reads bytes of its memory; fewer if not all exist.
 pub(super) fn memory(thread: i32, address: u64, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
     let own = libc::iovec {
@@ -23,7 +22,7 @@ pub(super) fn memory(thread: i32, address: u64, length: usize) -> Vec<u8> {
         iov_base: address as *mut libc::c_void,
         iov_len: length,
     };
-    // SAFETY: our own part is as long as it says; the other's is checked by the kernel.
+    // SAFETY: our own part is as long as it says; the kernel checks the other's.
     let got = unsafe { libc::process_vm_readv(thread, &raw const own, 1, &raw const other, 1, 0) };
     bytes.truncate(got.max(0) as usize);
     bytes
@@ -35,7 +34,7 @@ pub(super) fn word(thread: i32, address: u64) -> Option<u64> {
     ))
 }
 
-/// A path, which ends with a zero. It may end right before memory that is not there, so it is read page by page.
+/// Reads a path, which ends with a zero. It is read page by page, because the memory after it may not exist.
 pub(super) fn path(thread: i32, address: u64) -> Option<PathBuf> {
     let mut bytes = Vec::new();
     while bytes.len() < PATH {
@@ -53,7 +52,7 @@ pub(super) fn path(thread: i32, address: u64) -> Option<PathBuf> {
     None
 }
 
-/// The bytes of a vector of parts, at most so many.
+/// Reads the bytes of at most this many parts of a vector.
 pub(super) fn gathered(thread: i32, vector: u64, parts: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     for part in 0..parts.min(1024) {
@@ -94,19 +93,17 @@ pub(super) fn link(thread: i32, fd: i32) -> Option<PathBuf> {
     fs::read_link(descriptor(thread, fd)).ok()
 }
 
-/// The file behind a descriptor, opened again to be read.
 pub(super) fn reopen(thread: i32, fd: i32) -> Option<File> {
     File::open(descriptor(thread, fd)).ok()
 }
 
-/// What the file behind a descriptor holds there now.
+/// Reads the present bytes of the file behind a descriptor.
 pub(super) fn held(thread: i32, fd: i32, offset: u64, length: usize) -> Option<Vec<u8>> {
     let mut bytes = vec![0; length];
     reopen(thread, fd)?.read_exact_at(&mut bytes, offset).ok()?;
     Some(bytes)
 }
 
-/// The position and the flags of a descriptor.
 pub(super) fn position(thread: i32, fd: i32) -> Option<(u64, i32)> {
     let info = fs::read_to_string(format!("/proc/{thread}/fdinfo/{fd}")).ok()?;
     let field = |name: &str| {
@@ -117,7 +114,7 @@ pub(super) fn position(thread: i32, fd: i32) -> Option<(u64, i32)> {
     Some((field("pos:")?.parse().ok()?, flags))
 }
 
-/// A path as the process means it: from its folder or that of a descriptor, with itself for `self`.
+/// A path as the process means it: from its folder or that of a descriptor, with the process itself for `self`.
 pub(super) fn meant(thread: i32, folder: i32, path: &Path) -> Option<PathBuf> {
     if path.as_os_str().is_empty() {
         return link(thread, folder);
@@ -137,7 +134,6 @@ pub(super) fn meant(thread: i32, folder: i32, path: &Path) -> Option<PathBuf> {
     Some(base.join(path))
 }
 
-/// The process that a thread belongs to.
 pub(super) fn of_thread(thread: i32) -> i32 {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
     let group = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
@@ -146,7 +142,6 @@ pub(super) fn of_thread(thread: i32) -> i32 {
         .unwrap_or(thread)
 }
 
-/// Its command, for people.
 pub(super) fn command(process: i32) -> String {
     let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let words = String::from_utf8_lossy(&words)
@@ -160,7 +155,7 @@ pub(super) fn command(process: i32) -> String {
     shown
 }
 
-/// A part of a file that is mapped to be run: its first address, the one after its last, the offset, the file.
+/// A part of a file that is mapped to be run: its first address, the address after its last, the offset, and the file.
 #[derive(Clone, Debug)]
 pub(super) struct MappedCode {
     pub(super) start: u64,

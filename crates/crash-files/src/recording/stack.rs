@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use super::machine::{INSTRUCTION, REGISTERS, Registers, STACK_AND_RETURN};
 use super::process::{self, MappedCode};
 
-/// Calls that are looked at, at most: *assumed* to be enough to leave the libraries.
+/// At most this many calls are looked at: *assumed* to be enough to leave the libraries.
 const DEEPEST: usize = 48;
 
 type SectionBytes = gimli::EndianArcSlice<NativeEndian>;
@@ -23,7 +23,6 @@ struct UnwindTable {
     bases: BaseAddresses,
     /// (offset in the file, length, address) of each loaded part
     parts: Vec<(u64, u64, u64)>,
-    /// The functions' entries, by their first addresses.
     entries: Vec<FrameDescriptionEntry<SectionBytes>>,
 }
 
@@ -112,7 +111,6 @@ fn entries(
     found
 }
 
-/// The tables of every file that calls came from.
 #[derive(Default)]
 pub(super) struct Stacks {
     tables: FxHashMap<PathBuf, Option<UnwindTable>>,
@@ -129,7 +127,7 @@ impl Stacks {
         let mut registers = registers.dwarf();
         let mut found = Vec::new();
         while found.len() < DEEPEST {
-            // An address to return to is after its call, and may be after the end of its function.
+            // A return address is after its call, and may be after the end of its function.
             let at = registers[INSTRUCTION].wrapping_sub(1);
             let Some(part) = code.iter().find(|c| (c.start..c.end).contains(&at)) else {
                 break;

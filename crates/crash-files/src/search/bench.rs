@@ -1,4 +1,4 @@
-//! One worker's folder: it makes images and runs the recovery on them.
+//! One worker's folder, where it makes images and runs the recovery on them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,12 +15,11 @@ use crate::model::{EffectKind, Model};
 use crate::recording::RecordedRun;
 use crate::tree::FileTree;
 
-/// What all workers share and none changes.
 pub struct Case {
     pub recording: RecordedRun,
     pub model: Model,
     pub recovery: Recovery,
-    /// What was printed, and how much of it before each cut.
+    /// The printed text, and the part of it before each cut.
     pub acks: Vec<u8>,
     pub acked: Vec<usize>,
 }
@@ -29,15 +28,15 @@ pub struct Bench<'a> {
     case: &'a Case,
     folder: PathBuf,
     left: LeftBehind,
-    /// What is sure at a cut.
+    /// A cut, and the tree of what is sure there.
     floor: (u32, FileTree),
 }
 
 impl<'a> Bench<'a> {
-    /// In a folder that does not exist yet.
+    /// Makes a bench in a folder that does not exist yet.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The folder cannot be made.
     pub fn new(case: &'a Case, folder: &Path) -> Result<Bench<'a>> {
         fs::create_dir(folder).map_err(CrashTestError::io(folder.display()))?;
         Ok(Bench {
@@ -48,7 +47,6 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// The folder as an image has it.
     pub fn tree(&mut self, image: &FolderImage) -> FileTree {
         let (recording, model) = (&self.case.recording, &self.case.model);
         let operations = &recording.operations;
@@ -86,10 +84,10 @@ impl<'a> Bench<'a> {
         tree
     }
 
-    /// Runs the recovery on a folder, with what was printed before a cut.
+    /// Runs the recovery on a folder, with the text that was printed before a cut.
     ///
     /// # Errors
-    /// No room; the recovery cannot be started.
+    /// There is no room, or the recovery cannot be started.
     pub fn run(&mut self, tree: &FileTree, cut: u32, time: Duration) -> Result<(Ended, String)> {
         let place = self.folder.join("files");
         let failed = || CrashTestError::io(place.display());
@@ -108,10 +106,10 @@ impl<'a> Bench<'a> {
         Ok((ended, said(&output)))
     }
 
-    /// Whether the recovery opens a file of a folder; true where that cannot be seen.
+    /// Whether the recovery opens a file of a folder; true if that cannot be seen.
     ///
     /// # Errors
-    /// No room.
+    /// There is no room.
     pub fn opens_a_file(&mut self, tree: &FileTree) -> Result<bool> {
         let place = self.folder.join("files");
         let failed = || CrashTestError::io(place.display());
@@ -128,7 +126,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Removes what the last recovery left, also where it took away its own permissions.
+/// Removes what the last recovery left, also if it took away its own permissions.
 fn clear(place: &Path) -> std::io::Result<()> {
     match fs::remove_dir_all(place) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(e),

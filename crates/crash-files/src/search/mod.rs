@@ -1,4 +1,4 @@
-//! Which images are tried, by several workers, until the budget is spent or nothing new is found.
+//! The search: several workers try images until the budget is spent or nothing new is found.
 
 pub mod bench;
 pub mod reduce;
@@ -26,22 +26,23 @@ use crate::recording::{Fault, RecordedRun, Run, record};
 use bench::{Bench, Case};
 use reduce::{Reduced, reduce};
 
-/// A recovery may take so many times as long as without a cut, and at least so long.
+/// A recovery may take this many times as long as without a cut, or the time below if that is longer.
 const SLOWER: f64 = 50.0;
 const LEAST: f64 = 2.0;
-/// On a damaged folder a recovery that takes so many times as long, and at least so long, has noticed it.
+/// A recovery that takes this many times as long on a damaged folder, and at least the time below, has noticed the
+/// damage.
 const HASTE: f64 = 10.0;
 const LEAST_HASTE: f64 = 0.2;
-/// Failing images of one cause that are run; more of them are left out.
+/// This many failing images of one cause are run; more are left out.
 const SAME: u64 = 8;
-/// Causes that are looked for, at most.
+/// At most this many causes are looked for.
 const MOST: usize = 24;
-/// Calls that are made to fail, at most: one run of the program each.
+/// At most this many calls are made to fail, each in a run of its own.
 const FAULTS: usize = 32;
-/// Cuts at which the recovery is tried until it first copes, at most.
+/// The recovery is tried at this many cuts until it first copes.
 const STARTS: usize = 500;
 
-/// Where an operation was asked for.
+/// The line of code, or the command, that asked for an operation.
 #[derive(Clone, Debug)]
 pub struct CallSite {
     /// `FILE:LINE`, or the command.
@@ -50,18 +51,16 @@ pub struct CallSite {
     pub stack: Vec<Frame>,
 }
 
-/// One reason for which images fail, and how many did.
 #[derive(Debug)]
 pub struct Cause {
     pub reduced: Reduced,
-    /// Places and classes, by which other images of it are known.
+    /// Places and classes, by which other images of the cause are known.
     early: FxHashSet<OperationPart>,
     late: FxHashSet<OperationPart>,
     pub violations: u64,
     pub seconds: f64,
 }
 
-/// How the search went.
 #[derive(Debug, Default)]
 pub struct Found {
     pub causes: Vec<Cause>,
@@ -70,17 +69,17 @@ pub struct Found {
     pub cuts: FxHashSet<u32>,
     pub violations: u64,
     pub unreduced: u64,
-    /// Images that failed once and passed when they were run again.
+    /// The number of images that failed once and passed when they were run again.
     pub flaky: u64,
     pub left_out: u64,
-    /// Refusals of the folder as before anything was promised.
+    /// The number of refusals like that of the untouched folder, before anything was promised.
     pub refused: u64,
-    /// Passes over all cuts that came to their end.
+    /// The number of passes over all cuts that came to their end.
     pub passes: usize,
     pub finished: bool,
     pub recoveries: u64,
     pub seconds: f64,
-    /// Seconds of the recovery without a cut.
+    /// The seconds of the recovery without a cut.
     pub alone: f64,
     /// The first cut at which the recovery copes with what is sure.
     pub start: Option<u32>,
@@ -92,19 +91,18 @@ pub struct Explored {
     pub recording: RecordedRun,
     pub model: Model,
     pub platform: Platform,
-    /// Of each operation.
     pub places: Vec<CallSite>,
     pub found: Found,
-    /// The end of what the program wrote to standard error.
+    /// The end of the program's standard error.
     pub said: String,
-    /// Runs in which one call failed, with that call.
+    /// The runs in which one call failed, each with that call.
     pub errors: Vec<(String, Explored)>,
 }
 
 struct Search<'a> {
     case: &'a Case,
     clock: &'a Clock,
-    /// A number for each place, of each operation.
+    /// A number for the call site of each operation.
     keys: Vec<u32>,
     start: Option<u32>,
     refusal: Option<Ended>,
@@ -116,7 +114,8 @@ struct Search<'a> {
     stop: AtomicBool,
 }
 
-/// Records the program, and searches; then, if it is asked, with one sync or write after the other failing.
+/// Records the program, and searches; if the question asks for it, it repeats that with one sync or write after the
+/// other failing.
 ///
 /// # Errors
 /// Bad input; the program or the recovery cannot be run.
@@ -143,7 +142,7 @@ pub fn explore(question: &Question, tell: &(dyn Fn(u64, u64) -> bool + Sync)) ->
     Ok(explored)
 }
 
-/// The first and the last call of each place, each as it is shown.
+/// The first and the last call of each site, as they are shown.
 fn faults(recording: &RecordedRun) -> Vec<(Fault, String)> {
     let mut sources = Sources::new(&recording.places);
     let mut at: Vec<(String, Vec<usize>)> = Vec::new();
@@ -176,7 +175,7 @@ fn faults(recording: &RecordedRun) -> Vec<(Fault, String)> {
     found
 }
 
-/// One run; with a fault the recovery is known to take so many seconds.
+/// One run. With a fault it is known how many seconds the recovery takes.
 fn explore_one(
     question: &Question,
     fault: Option<(Fault, f64)>,
@@ -235,7 +234,7 @@ impl Case {
             }
             acked.push(acks.len());
         }
-        // The folder of the images is what the pools' folder is elsewhere.
+        // The folder of the images takes the place of the folder of pools.
         let words = question
             .recover
             .iter()
@@ -255,7 +254,6 @@ impl Case {
         }
     }
 
-    /// Everything that the program did.
     fn last(&self) -> FolderImage {
         let cut = self.recording.operations.len() as u32;
         self.whole(cut)
@@ -271,14 +269,13 @@ impl Case {
     }
 }
 
-/// Where each operation was asked for.
 fn places(recording: &RecordedRun) -> Vec<CallSite> {
     let mut sources = Sources::new(&recording.places);
     let place = |one: &Operation| place(recording, &mut sources, one.site, one.command);
     recording.operations.iter().map(place).collect()
 }
 
-/// A line of source if the program has lines, else its command.
+/// A line of source if the program has lines, or else its command.
 fn place(recording: &RecordedRun, sources: &mut Sources<'_>, site: u32, command: u32) -> CallSite {
     let stack = match site {
         NOWHERE => Vec::new(),
@@ -353,7 +350,7 @@ fn search(
     search.run(question, folder, tell)
 }
 
-/// Runs the recovery on the folder as the program left it, and takes its time; says what is wrong if it fails.
+/// Runs the recovery on the folder as the program left it, and takes its time. Returns what is wrong if it fails.
 fn undisturbed(case: &Case, bench: &mut Bench<'_>, found: &mut Found) -> Result<Option<String>> {
     let last = case.last();
     let tree = bench.tree(&last);
@@ -393,7 +390,6 @@ fn undisturbed(case: &Case, bench: &mut Bench<'_>, found: &mut Found) -> Result<
     Ok(None)
 }
 
-/// Why there is nothing to search, if so.
 fn nothing(recording: &RecordedRun) -> Option<String> {
     if let Some(path) = &recording.unexplained {
         return Some(format!(
@@ -420,8 +416,8 @@ fn keys(places: &[CallSite]) -> Vec<u32> {
         .collect()
 }
 
-/// How the recovery refuses the folder as it was before, if it does; and the first cut at which it copes with what is
-/// sure, if there is one among the first.
+/// Finds how the recovery refuses the folder from before, if it does, and the first cut at which it copes with what is
+/// sure.
 fn first_success(case: &Case, bench: &mut Bench<'_>) -> Result<(Option<Ended>, Option<u32>)> {
     let mut refusal = None;
     let changes = |cut: &u32| *cut == 0 || !case.model.made_sure[*cut as usize - 1].is_empty();
@@ -433,7 +429,7 @@ fn first_success(case: &Case, bench: &mut Bench<'_>) -> Result<(Option<Ended>, O
             present: Vec::new(),
             stale: false,
         });
-        // Without what was printed, so that what is sure is looked at by itself.
+        // The printed text is left out, so that only what is sure counts.
         let (ended, _) = bench.run(&tree, 0, case.recovery.time)?;
         match case.recovery.fails(ended) {
             false => return Ok((refusal, Some(cut))),
@@ -528,7 +524,6 @@ impl Search<'_> {
         self.explain(bench, image)
     }
 
-    /// Finds why an image fails.
     fn explain(&self, bench: &mut Bench<'_>, image: &FolderImage) -> Result<()> {
         let seconds = self.clock.passed().as_secs_f64();
         let mut run = |image: &FolderImage| {
@@ -571,7 +566,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// A part by its place; data and sizes of one place are one.
+    /// A part by its site; data and sizes of one site are one.
     fn key(&self, (operation, class): OperationPart) -> OperationPart {
         let class = if class == Class::Size {
             Class::Data
@@ -581,7 +576,7 @@ impl Search<'_> {
         (self.keys[operation as usize], class)
     }
 
-    /// Whether a cause that is known lets an image fail; counts it, as left out if it has not been run.
+    /// Whether a known cause makes an image fail. Counts it, as left out if it has not been run.
     fn is_known(&self, image: &FolderImage, left_out: bool) -> bool {
         let mut found = lock(&self.found);
         if found.causes.is_empty() {
@@ -637,7 +632,7 @@ impl Search<'_> {
         }
     }
 
-    /// What a recovery can tell one cut from another by, besides the folder.
+    /// A number for all that a recovery can tell one cut from another by, besides the folder.
     fn moment(&self, cut: u32) -> usize {
         let acked = self.case.acked[cut as usize];
         match self.wants_acks {
@@ -646,8 +641,8 @@ impl Search<'_> {
         }
     }
 
-    /// Before the recovery first copes, and before anything was printed that it is given, it may refuse the folder as it
-    /// refuses the untouched one.
+    /// Whether the recovery refuses the folder as it refuses the untouched one, which it may do before it first copes
+    /// and before it was given any printed text.
     fn is_refusal(&self, cut: u32, ended: Ended) -> bool {
         self.refusal == Some(ended)
             && (self.case.acked[cut as usize] == 0 || !self.wants_acks)
@@ -655,7 +650,7 @@ impl Search<'_> {
     }
 }
 
-/// Why nothing can be said, if no violation was found.
+/// The reason why the search can say nothing, if no violation was found.
 fn unsaid(found: &Found, wants_acks: bool) -> Option<String> {
     if found.violations > 0 {
         return None;
@@ -681,7 +676,7 @@ fn unsaid(found: &Found, wants_acks: bool) -> Option<String> {
     })
 }
 
-/// Leaves the images of each cause in a folder: the one that fails, and the one with everything until the cut.
+/// Saves the images of each cause in a folder: the one that fails, and the one with everything until the cut.
 fn leave(case: &Case, found: &Found, folder: &Path, keep: &Path) -> Result<()> {
     std::fs::create_dir_all(keep).map_err(CrashTestError::io(keep.display()))?;
     let mut bench = Bench::new(case, &folder.join("keep"))?;

@@ -1,4 +1,4 @@
-//! Brings an image that fails down to the fewest parts of operations that were missing, and the fewest that were there.
+//! Reduces an image that fails to the fewest parts of operations that were missing, and the fewest that were there.
 
 use sardonyx_crash_test::Result;
 use sardonyx_crash_test::recovery::ending::Ended;
@@ -6,23 +6,22 @@ use sardonyx_crash_test::recovery::ending::Ended;
 use crate::image_choice::{Choice, FolderImage, ImageKind, OperationPart, parts};
 use crate::model::Model;
 
-/// Why an image fails: with the early parts there and the late parts missing.
+/// The reason for an image's failure: the early parts are there, and the late parts are missing.
 #[derive(Clone, Debug)]
 pub struct Reduced {
     pub early: Vec<OperationPart>,
     pub late: Vec<OperationPart>,
-    /// The smallest image that still fails.
     pub image: FolderImage,
     pub ended: Ended,
     pub said: String,
-    /// It fails with all that the program had done by then, in the program's own order.
+    /// Set if it fails with all that the program had done by then, in the program's own order.
     pub in_order: bool,
 }
 
-/// Runs the recovery on an image: how it ended if that is a violation.
+/// Runs the recovery on an image. Returns its end if that is a violation.
 pub type Try<'a> = dyn FnMut(&FolderImage) -> Result<Option<(Ended, String)>> + 'a;
 
-/// `None` if the image does not fail again.
+/// Reduces the image; `None` if it does not fail again.
 ///
 /// # Errors
 /// As of a recovery; the time is over.
@@ -80,7 +79,7 @@ pub fn reduce(model: &Model, image: &FolderImage, run: &mut Try<'_>) -> Result<O
         choice.add_needed();
         fails(&choice)
     })?;
-    // What fails by chance has led here by chance.
+    // An image that fails by chance has led here by chance.
     let Some(last) = run(&smallest)? else {
         return Ok(None);
     };
@@ -112,7 +111,7 @@ fn beside(model: &Model, cut: u32) -> (Vec<OperationPart>, Vec<OperationPart>) {
     (before.into_iter().collect(), after.into_iter().collect())
 }
 
-/// A smallest part of some items for which a test holds, which holds for all of them.
+/// A smallest part of some items for which a test holds, as it does for all of them.
 fn shrink<T: Clone>(
     mut items: Vec<T>,
     test: &mut dyn FnMut(&[T]) -> Result<bool>,

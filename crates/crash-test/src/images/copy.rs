@@ -17,10 +17,9 @@ use crate::recording::pools;
 use crate::recording::{LINE, Recording};
 use crate::{CrashTestError, Result};
 
-/// Bytes of data of pools of which there is one copy.
+/// With pools of more data than this there is one copy at a time.
 const MUCH: u64 = 256 << 20;
 
-/// A private copy of the pools; see the module.
 #[derive(Debug)]
 pub struct Copy<'a> {
     recording: &'a Recording,
@@ -31,7 +30,8 @@ pub struct Copy<'a> {
 }
 
 impl<'a> Copy<'a> {
-    /// Copies in a new folder in `folder`, under the pools' own names; `grounds` are the pools before the recording, of full size.
+    /// Makes copies in a new folder in `folder`, under the pools' own names; `grounds` are the pools before the
+    /// recording, of full size.
     pub fn new(
         recording: &'a Recording,
         course: &'a Course,
@@ -65,7 +65,7 @@ impl<'a> Copy<'a> {
         &self.folder
     }
 
-    /// For each file its metadata, if the pages that a recovery touches are to be followed.
+    /// The metadata of each file, if the pages that a recovery touches are to be followed.
     pub fn followed(&self) -> Vec<Option<Metadata>> {
         self.files.iter().map(FileCopy::followed).collect()
     }
@@ -81,7 +81,7 @@ impl<'a> Copy<'a> {
     pub fn make(&mut self, image: &Image) {
         let mut changed = Vec::new();
         self.floors.go(image.cut, |slot, _| changed.push(slot));
-        // Of a line that rose more than once, only the last.
+        // A line that rose more than once is put only once, at its last floor.
         changed.sort_unstable();
         changed.dedup();
         for slot in changed {
@@ -99,11 +99,11 @@ impl<'a> Copy<'a> {
         }
     }
 
-    /// Undoes what a recovery wrote to the pages that it touched, and then takes back the image's lines beyond their
+    /// Undoes what a recovery wrote to the pages that it touched, and then takes the image's lines back to their
     /// floors.
     ///
     /// # Errors
-    /// No room; it wrote to what it was not seen to touch.
+    /// There is no room, or the recovery wrote to pages that it was not seen to touch.
     pub fn restore(&mut self, image: &Image, seen: &TouchedPages) -> Result<()> {
         clear(&self.folder, &self.paths).map_err(CrashTestError::io(self.folder.display()))?;
         for (number, file) in self.files.iter_mut().enumerate() {
@@ -120,7 +120,6 @@ impl<'a> Copy<'a> {
         self.files.iter().any(FileCopy::changed)
     }
 
-    /// Writes what the files hold now to `path`: a file, or a folder if there are several.
     pub fn save(&self, path: &Path) -> Result<()> {
         if let [file] = &self.files[..] {
             return file.save(path);
@@ -133,7 +132,7 @@ impl<'a> Copy<'a> {
     }
 }
 
-/// The path of each pool in a folder of copies; folders between are made.
+/// The path of each pool in a folder of copies; makes the folders between.
 pub fn paths(recording: &Recording, folder: &Path) -> Result<Vec<PathBuf>> {
     let places = pools::places(&recording.pools);
     let paths: Vec<PathBuf> = places.iter().map(|place| folder.join(place)).collect();
@@ -144,7 +143,7 @@ pub fn paths(recording: &Recording, folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Removes what a recovery left beside the pools, and makes folders again that it removed.
+/// Removes other files that a recovery left in the folder, and makes folders again that it removed.
 fn clear(folder: &Path, paths: &[PathBuf]) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
     for entry in std::fs::read_dir(folder)? {
@@ -166,7 +165,7 @@ fn clear(folder: &Path, paths: &[PathBuf]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The default number of copies of the pools at a time: one, if a copy fills much memory.
+/// The default number of copies at a time: one, if a copy fills much memory.
 pub fn workers(grounds: &[File], recording: &Recording) -> usize {
     let blocks = |ground: &File| ground.metadata().map_or(0, |m| m.blocks() * 512);
     let data: u64 = grounds.iter().map(blocks).sum();
@@ -191,12 +190,12 @@ pub fn scratch() -> Result<TempDir> {
         .map_err(CrashTestError::io(place.display()))
 }
 
-/// The pools before the recording, of full size: the kept files themselves, or files of holes.
+/// Opens the pools before the recording, of full size: the kept files themselves, or files of holes.
 pub fn grounds(recording: &Recording, folder: &Path) -> Result<Vec<File>> {
     let mut grounds = Vec::new();
     for (number, pool) in recording.pools.iter().enumerate() {
         let kept = pool.ground_file()?;
-        // A large one is not copied: it was hashed a moment ago, and lies beside the recording.
+        // A large file is not copied: its hash was checked a moment ago, and it lies with the recording.
         if let Some(file) = &kept {
             let length = file
                 .metadata()

@@ -1,7 +1,7 @@
 //! A private copy of one file in memory: lines are written to it, and after each recovery it is restored.
 //!
-//! Beside the file there is a mirror of what it should hold: a private map of the file before the recording, of which
-//! only changed pages cost memory. What differs from the mirror after a recovery is what the recovery wrote.
+//! The file has a mirror of what it should hold: a private map of the file before the recording, of which only changed
+//! pages cost memory. A difference from the mirror after a recovery is what the recovery wrote.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::Write;
@@ -18,14 +18,13 @@ use crate::images::touched::{self, PAGE, TouchedPages};
 use crate::recording::LINE;
 use crate::{CrashTestError, Result};
 
-/// Bytes of the pool that are compared at a time.
+/// This many bytes of the pool are compared at a time.
 pub(crate) const BLOCK: usize = 64 << 10;
-/// Data of a pool from which on only what a recovery touched is compared, in blocks.
+/// A pool with this many blocks of data is large: only what a recovery touched is compared.
 pub(crate) const LARGE: usize = 512;
 /// Comparisons of whole files may take one part in this many of a search's time.
 const CHECKED: u32 = 20;
 
-/// A private copy of one file; see the module.
 #[derive(Debug)]
 pub struct FileCopy {
     path: PathBuf,
@@ -36,7 +35,7 @@ pub struct FileCopy {
     /// Blocks that may hold anything but zeros.
     live: FxHashSet<usize>,
     changed: bool,
-    /// The ground, where the pool is large; its blocks that no line was put to are as they are there.
+    /// The ground of a large pool. Blocks without lines that were put are as they are there.
     ground: Option<File>,
     put: FxHashSet<usize>,
     /// The beginning of the search, and the time that comparisons of everything have taken since.
@@ -45,19 +44,20 @@ pub struct FileCopy {
 
 impl Drop for FileCopy {
     fn drop(&mut self) {
-        // A large one is not to wait for the end of all.
+        // The memory of a large copy is freed now, and does not wait for the end of the search.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
 fn map(file: &File, length: usize) -> std::io::Result<MmapMut> {
-    // SAFETY: the file is our own, in a folder of our own; a recovery that shortens it makes `FileCopy::restore` map it again before it is
-    // looked at.
+    // SAFETY: the file is our own, in a folder of our own; if a recovery shortens it, `FileCopy::restore` maps it again
+    // before anybody reads it.
     unsafe { MmapOptions::new().len(length).map_mut(file) }
 }
 
 impl FileCopy {
-    /// A copy at `path`. `ground` is the file before the recording, of full size; `stored` lines of it will be written.
+    /// Makes a copy at `path`. `ground` is the file before the recording, of full size; the lines `stored` will be
+    /// written.
     pub fn new(
         path: PathBuf,
         ground: &File,
@@ -109,7 +109,7 @@ impl FileCopy {
             let at = block * BLOCK;
             let end = (at + BLOCK).min(self.length);
             match &self.ground {
-                // Without a map, so that it does not count for our memory too.
+                // The ground is read without its map, so that its pages do not count as our memory too.
                 Some(ground) if !self.put.contains(&block) => {
                     ground.read_exact_at(&mut bytes[..end - at], at as u64)?;
                     self.file.write_all_at(&bytes[..end - at], at as u64)?;
@@ -125,7 +125,6 @@ impl FileCopy {
         self.ground.as_ref().and_then(|_| self.file.metadata().ok())
     }
 
-    /// Makes a line hold these bytes.
     pub fn put(&mut self, line: u32, data: &Line) {
         let at = line as usize * LINE;
         let end = (at + LINE).min(self.length);
@@ -144,7 +143,7 @@ impl FileCopy {
     /// Undoes what a recovery wrote to the pages that it touched.
     ///
     /// # Errors
-    /// No room; it wrote to what it was not seen to touch.
+    /// There is no room, or the recovery wrote to pages that it was not seen to touch.
     pub fn restore(&mut self, seen: &TouchedPages, number: usize) -> Result<()> {
         self.restore_file(seen, number)
             .map_err(CrashTestError::io(self.path.display()))
@@ -157,7 +156,7 @@ impl FileCopy {
         let replaced =
             !there.is_ok_and(|there| there.ino() == ours.ino() && there.dev() == ours.dev());
         if replaced || ours.len() != self.length as u64 {
-            // Renamed, removed, shortened or longer: made anew.
+            // The recovery has renamed, removed, shortened or lengthened the file, so it is made again.
             if replaced {
                 let _ = std::fs::remove_file(&self.path);
             }
@@ -167,7 +166,7 @@ impl FileCopy {
             self.changed = true;
             return self.rewrite();
         }
-        // Only a large file's pages are looked at.
+        // Pages are followed only for a large file.
         if !seen.whole && self.ground.is_some() {
             let pages = seen.pages.iter().filter(|(file, _)| *file == number);
             self.restore_pages(pages.map(|(_, page)| *page))?;
@@ -180,7 +179,7 @@ impl FileCopy {
                     .take_while(|block| !self.live.contains(block))
                     .count();
                 if dead > 0 {
-                    // The recovery has read here, or written: holes again, and zeros.
+                    // The recovery has read or written zeros here; a hole gives their memory back.
                     if self.punch(block, dead).is_err() {
                         self.live.extend(block..block + dead); // this file system has no holes
                     }
@@ -239,7 +238,7 @@ impl FileCopy {
         Ok(())
     }
 
-    /// Compares everything now and then, as far as that takes little of the time: nothing may have changed but what was put right.
+    /// Compares the whole file now and then, as far as that takes little of the time: nothing may differ any more.
     fn check(&mut self) -> std::io::Result<()> {
         let (since, spent) = self.checked;
         if since.elapsed() < spent * CHECKED {
@@ -247,6 +246,7 @@ impl FileCopy {
         }
         let (begun, changed) = (Instant::now(), self.changed);
         self.restore_file(&TouchedPages::whole(), 0)?;
+        // A difference found here is an error below, and not a change that the recovery was seen to make.
         let strayed = std::mem::replace(&mut self.changed, changed);
         self.checked.1 += begun.elapsed();
         match strayed {
@@ -275,7 +275,6 @@ impl FileCopy {
         }
     }
 
-    /// Writes what the file holds now to another file.
     pub fn save(&self, path: &Path) -> Result<()> {
         let write = || -> std::io::Result<()> {
             let mut file = File::create(path)?;
@@ -291,7 +290,7 @@ impl FileCopy {
     }
 }
 
-/// Blocks of a file that are not holes.
+/// The ranges of blocks of a file that are not holes.
 fn extents(file: &File, length: usize) -> Vec<std::ops::Range<usize>> {
     let mut ranges = Vec::new();
     let mut at = 0;
@@ -301,7 +300,7 @@ fn extents(file: &File, length: usize) -> Vec<std::ops::Range<usize>> {
         if data < 0 {
             break;
         }
-        // SAFETY: as above.
+        // SAFETY: a call without memory.
         let hole = unsafe { libc::lseek(file.as_raw_fd(), data, libc::SEEK_HOLE) };
         let end = if hole < 0 {
             length

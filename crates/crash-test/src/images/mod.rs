@@ -1,4 +1,4 @@
-//! Which images a cut could leave, the most promising first.
+//! Images that a cut could leave, the most promising first.
 //!
 //! *n* pending lines have far too many combinations to try all. Faults in orders show when one line is early or late
 //! against all others, so such images come first, at every kind of cut; then a line between two of its stores, pairs,
@@ -37,30 +37,19 @@ pub struct Image {
     pub kind: Kind,
 }
 
-/// The way in which an image was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// Nothing but what was fenced.
     None,
     All,
-    /// One line early.
     Early,
-    /// One line late.
     Late,
-    /// A line in the middle of its stores.
     Prefix,
-    /// All stores up to one, in the program's order.
     UpTo,
-    /// Some of a line's words.
     Torn,
-    /// All combinations of few lines.
     Each,
-    /// Two lines early or late together.
     Pair,
     Drawn,
-    /// A line that nobody flushed for long, early.
     Stale,
-    /// Given on the command line, or made while a violation was reduced.
     Given,
 }
 
@@ -83,7 +72,7 @@ impl Kind {
     }
 }
 
-/// The bytes of a line under an overlay.
+/// The bytes of a line whose words in `over` are beyond the floor.
 pub fn bytes(recording: &Recording, floor: u32, over: Over) -> Line {
     let versions = &recording.lines[over.slot as usize].versions;
     let mut data = versions.data(floor);
@@ -127,7 +116,7 @@ impl<'a> Floors<'a> {
         self.recording.lines[slot as usize].versions.hash(version)
     }
 
-    /// Goes to a cut; `changed` is called with each line whose floor has changed, and its version.
+    /// Goes to a cut, and calls `changed` with each line whose floor has changed, and its version.
     pub fn go(&mut self, cut: u32, mut changed: impl FnMut(u32, u32)) {
         let to = self.course.cuts[cut as usize].rises;
         while self.rises < to {
@@ -144,6 +133,7 @@ impl<'a> Floors<'a> {
 
     fn set(&mut self, slot: u32, version: u32, changed: &mut impl FnMut(u32, u32)) {
         let old = std::mem::replace(&mut self.floor[slot as usize], version);
+        // The hash is an XOR over all lines, so one line's change costs no walk over the others.
         if let Some(hash) = self.hash {
             let differ = self.version_hash(slot, old) ^ self.version_hash(slot, version);
             self.hash = Some(hash ^ differ);
@@ -175,7 +165,7 @@ impl<'a> Floors<'a> {
 pub struct ImagePass {
     pub name: &'static str,
     kinds: &'static [Kind],
-    /// Cuts of a kind are visited from the `from`-th to before the `to`-th.
+    /// A pass visits the cuts of each kind from the `from`-th to before the `to`-th.
     from: u32,
     to: u32,
 }
@@ -231,17 +221,16 @@ pub const EVERYTHING: ImagePass = ImagePass::new("everything", &[Kind::All], 0, 
 
 const FEW: usize = 4;
 const DRAWS: u64 = 4;
-/// Contents of one line in the middle of its stores that are tried, at most.
+/// A line is tried with at most this many contents from the middle of its stores.
 const MIDDLES: u32 = 6;
-/// Stores up to which all others are tried, at most.
+/// Images of all stores up to one are made for at most this many stores.
 const UP_TO: u32 = 16;
 
-/// The number of [`PASSES`] that every kind of moment must have been through before a run without a violation says
-/// anything: a missing flush or fence shows in one of these at the latest, and so does a wrong order of lines or within a
-/// line, as far as one line decides. A report names the later passes that were not completed.
+/// Each kind of moment must have been through this many [`PASSES`] before a run without a violation says anything: a
+/// missing flush or fence shows in one of these at the latest, and so does a wrong order of lines or within a line, as
+/// far as one line decides. A report names the later passes that were not completed.
 pub const FIRST: usize = 4;
 
-/// The cuts and images that an exploration covers.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope {
     pub platform: Platform,
@@ -249,21 +238,21 @@ pub struct Scope {
     pub start: u32,
     pub end: u32,
     pub seed: u64,
-    /// Acknowledgements are part of an image: equal contents after other acknowledgements are tried again.
+    /// Set if acknowledgements are part of an image: equal contents after other acknowledgements are tried again.
     pub acks: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
     Taken,
-    /// A later pass may try the image.
+    /// The image may come again in a later pass.
     LeftOut,
     Enough,
 }
 
 #[derive(Debug, Default)]
 pub struct Passed {
-    /// The cuts that it visited, with something new to try or not.
+    /// The cuts that it visited, whether they had something new to try or not.
     pub cuts: Vec<u32>,
     pub finished: bool,
 }
@@ -294,8 +283,8 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
             return;
         }
         over.sort_unstable();
-        // The recovery sees bytes only, so equal bytes are one image wherever in the program they come from; what had
-        // been acknowledged by then decides whether its answer is right.
+        // The recovery sees only bytes, so equal bytes are one image wherever in the program they come from.
+        // Acknowledgements before the cut decide whether its answer is right, so they count too.
         let hash = mixed(self.floors.hash(&over), acked);
         if !self.seen.contains(&hash) {
             let image = Image {
@@ -321,8 +310,8 @@ impl<F: FnMut(Image) -> Given> Visit for Maker<'_, F> {
             let cut = self.floors.course.cuts[number as usize];
             let count = self.seen_kinds.entry(cut.signature).or_default();
             *count += 1;
-            // A loop makes the same moment a thousand times. A pass visits each kind of moment so often only, and later
-            // passes the rest.
+            // A loop makes the same moment a thousand times, so a pass visits each kind of moment a few times, and
+            // later passes the rest.
             let nth = *count - 1;
             if (self.pass.from..self.pass.to).contains(&nth) {
                 self.floors.go(number, |_, _| ());
@@ -343,7 +332,6 @@ struct Moment<'s> {
     cut: Cut,
     state: &'s PendingState,
     all: Vec<Over>,
-    /// Lines that were stored to lately, the latest first.
     recent: Vec<u32>,
     acked: u64,
 }
@@ -415,7 +403,7 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
         }
     }
 
-    /// A line that is not at its floor, alone and with all others.
+    /// Offers a line that is beyond its floor, by itself and with all others.
     fn early_and_late(&mut self, over: Over, kind: Kind, moment: &Moment<'_>) {
         self.offer(vec![over], kind, moment.acked);
         self.offer(moment.but(over), kind, moment.acked);
@@ -432,8 +420,8 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
         }
     }
 
-    /// All stores up to one of the latest, as if every line had left the caches at once: what is stored over several lines (or a value
-    /// over two) is there by half.
+    /// Offers all stores up to one of the latest, as if every line had left the caches at once: a value that is stored
+    /// over several lines is there by half.
     fn up_to(&mut self, moment: &Moment<'_>) {
         let versions = |slot: u32| &self.recording.lines[slot as usize].versions;
         let mut events: Vec<u32> = Vec::new();
@@ -478,7 +466,8 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
         }
     }
 
-    /// Two transactions that share a line, or that wait at the same time, differ in their threads or are apart in time.
+    /// Offers pairs of lines. Two transactions that share a line, or that wait at the same time, differ in their
+    /// threads or are apart in time.
     fn pairs(&mut self, moment: &Moment<'_>) {
         let of = |recording: &Recording, slot: u32| {
             let event = moment.state.changed[slot as usize];
@@ -487,7 +476,8 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
         for (i, &one) in moment.recent.iter().enumerate() {
             for &other in &moment.recent[i + 1..] {
                 let ((late, a), (early, b)) = (of(self.recording, one), of(self.recording, other));
-                // Where there are many, neighbours of one thread are left out: they are of one transaction, as a rule.
+                // If there are many lines, neighbours of one thread are left out, because they usually belong to one
+                // transaction.
                 if a != b || late - early > 64 || moment.recent.len() <= 8 {
                     let both = vec![moment.whole(one), moment.whole(other)];
                     self.offer(both, Kind::Pair, moment.acked);
@@ -497,7 +487,7 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
         }
     }
 
-    /// Subsets drawn from the seed and the cut, of whole lines and of lines between their stores.
+    /// Offers subsets drawn from the seed and the cut, of whole lines and of lines between their stores.
     fn drawn(&mut self, moment: &Moment<'_>) {
         for draw in 0..DRAWS {
             let seed = mixed(self.scope.seed, u64::from(moment.cut.event) << 8 | draw);
@@ -515,7 +505,7 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
         }
     }
 
-    /// Lines that nobody flushed for long: two of them at each cut, others at the next.
+    /// Offers lines that have not been flushed for long: two at each cut, and others at the next.
     fn stale(&mut self, moment: &Moment<'_>) {
         let stale = moment.without(&moment.recent);
         let count = stale.len().max(1);
@@ -527,7 +517,7 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
     }
 }
 
-/// At most so many of the numbers from `from` to before `to`, the first and the last among them.
+/// At most this many numbers from `from` to before `to`, the first and the last among them.
 fn between(from: u32, to: u32, most: u32) -> Vec<u32> {
     let count = to.saturating_sub(from);
     match count {
@@ -558,8 +548,8 @@ fn torn(recording: &Recording, floor: u32, over: Over) -> Vec<u8> {
     }
 }
 
-/// Calls `give` with each image of a pass that is not in `seen`, until it answers [`Given::Enough`]; `go_on` is asked
-/// at each cut too.
+/// Calls `give` with each image of a pass that is not in `seen`, until it answers [`Given::Enough`] or `go_on` answers
+/// false, which is asked at each cut.
 pub fn each(
     recording: &Recording,
     course: &Course,
@@ -599,7 +589,7 @@ impl Image {
         }
     }
 
-    /// The name of the image as `--replay` takes it: the cut, and lines with their versions; `2:` stands before a line
+    /// The name of the image as `--replay` takes it: the cut, and lines with their versions; `2:` comes before a line
     /// of the second file.
     pub fn name(&self, recording: &Recording) -> String {
         let mut name = self.cut.to_string();
@@ -616,7 +606,6 @@ impl Image {
         name
     }
 
-    /// The image of that name.
     pub fn named(name: &str, recording: &Recording, course: &Course) -> Result<Image> {
         let bad = || {
             CrashTestError::new(format!(

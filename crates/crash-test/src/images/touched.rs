@@ -1,4 +1,4 @@
-//! Which pages of some files a command has touched, so that only these are compared afterwards: for pools that are too
+//! The pages of some files that a command has touched, so that only these are compared afterwards. Pools can be too
 //! large to be compared whole.
 //!
 //! The command is traced. Before a process gives up a mapping of the file, or ends, the pages that are present in it
@@ -28,7 +28,7 @@ pub const PAGE: usize = 4096;
 #[derive(Clone, Debug, Default)]
 pub struct TouchedPages {
     pub whole: bool,
-    /// The touched pages, in order: the file's number, and the page's.
+    /// The touched pages, in order: the number of the file, and that of the page.
     pub pages: Vec<(usize, usize)>,
 }
 
@@ -41,7 +41,7 @@ impl TouchedPages {
     }
 }
 
-/// Calls before which mappings are looked at.
+/// Calls that may end a mapping, before which its pages are read.
 const UNMAP: &[libc::c_long] = &[
     libc::SYS_munmap,
     libc::SYS_mremap,
@@ -72,7 +72,7 @@ const ANYTHING: &[libc::c_long] = &[
     libc::SYS_vmsplice,
     libc::SYS_shmat,
 ];
-/// The fifth argument of the one `execve` that nobody stops: the first.
+/// Marks our own `execve`, the only one that is not stopped, by its fifth argument, which the kernel ignores.
 const OURS: u32 = 0x5A4D_0001;
 const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESECCOMP
     | libc::PTRACE_O_TRACEEXIT
@@ -81,10 +81,10 @@ const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESECCOMP
     | libc::PTRACE_O_TRACECLONE
     | libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_EXITKILL;
-/// Little-endian x86-64, as the audit calls it.
+/// Little-endian x86-64 as the audit subsystem numbers it (`AUDIT_ARCH_X86_64`).
 const ARCHITECTURE: u32 = 0xC000_003E;
 
-/// Touched pages can be followed only of a file in memory, where nothing swaps and pages are small.
+/// Whether touched pages can be followed: the file must be in memory, nothing may swap, and pages must be small.
 pub fn can_follow(file: &File) -> bool {
     // SAFETY: zeros are a valid value, and the call fills it or fails.
     let in_memory = unsafe {
@@ -118,12 +118,15 @@ fn filter() -> Vec<libc::sock_filter> {
         |k: u32, jt: u8, jf: u8| one(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K, jt, jf, k);
     let end = |k: u32| one(libc::BPF_RET | libc::BPF_K, 0, 0, k);
     let (stop, go) = (end(libc::SECCOMP_RET_TRACE), end(libc::SECCOMP_RET_ALLOW));
+    // In `seccomp_data` the call's number is at 0, the architecture at 4, and the arguments follow from 16 on, their
+    // lower halves first.
     let argument = |number: u32| load(16 + 8 * number);
     let mut program = vec![load(4), equal(ARCHITECTURE, 1, 0), stop, load(0)];
     let all = [UNMAP, WRITE, WRITE_TO_THIRD, ANYTHING].concat();
     for call in all {
         program.extend([equal(call as u32, 0, 1), stop]);
     }
+    // A mapping at a fixed address may replace one of the file.
     let fixed = libc::MAP_FIXED as u32;
     program.extend([
         equal(libc::SYS_mmap as u32, 0, 4),
@@ -132,6 +135,7 @@ fn filter() -> Vec<libc::sock_filter> {
         stop,
         go,
     ]);
+    // The recovery's own `execve` ends its mappings; ours comes before there are any.
     program.extend([
         equal(libc::SYS_execve as u32, 0, 4),
         argument(4),
@@ -158,7 +162,7 @@ fn program(word: &OsStr) -> Result<PathBuf> {
     found.ok_or_else(|| Error::from(ErrorKind::NotFound))
 }
 
-/// The arguments of [`become_it`], made before the process is cloned: the child may not allocate.
+/// Arguments of [`become_it`], made before the process is cloned, because the child may not allocate.
 struct Child {
     program: CString,
     words: Vec<*const libc::c_char>,
@@ -168,7 +172,7 @@ struct Child {
     problem: libc::c_int,
 }
 
-/// Becomes the command, traced. It has the parent's memory, which waits.
+/// Becomes the command, traced. It runs in the parent's memory, and the parent waits.
 extern "C" fn become_it(child: *mut libc::c_void) -> libc::c_int {
     // SAFETY: system calls only, on what the parent has made; the parent waits until the new program is there.
     unsafe {
@@ -232,8 +236,8 @@ fn start(
         problem: 0,
     };
     let mut stack = vec![0u8; 64 << 10];
-    // SAFETY: the child has a stack of its own, and this thread waits until it has left our memory; what it reads lives here. Signals
-    // are kept from it while it is in our memory.
+    // SAFETY: the child has a stack of its own, and this thread waits until it has left our memory; the values that it
+    // reads live here. Signals are kept from it while it is in our memory.
     let process = unsafe {
         let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = std::mem::zeroed();
         libc::sigfillset(&raw mut all);
@@ -320,7 +324,8 @@ impl TracedRun {
             }
             for (number, entry) in buffer[..read / 8 * 8].chunks_exact(8).enumerate() {
                 let entry = u64::from_le_bytes(entry.try_into().expect("8 bytes"));
-                // Present, or on its way to another place.
+                // Bit 63 says that the page is present, and bit 62 that it is swapped, which a page under migration
+                // counts as too.
                 if entry >> 62 != 0 {
                     let page = first + at - from / page + number as u64;
                     self.seen.pages.push((which, page as usize));
@@ -353,7 +358,7 @@ impl TracedRun {
         Ok(())
     }
 
-    /// Follows everything that the command starts until all has ended; the status of the first process.
+    /// Follows everything that the command starts until all has ended. Returns the status of the first process.
     fn follow(&mut self, first: libc::pid_t) -> Result<libc::c_int> {
         let (mut ended, mut looked) = (None, false);
         self.known.insert(first);
@@ -372,7 +377,8 @@ impl TracedRun {
                 self.known.remove(&process);
                 if process == first {
                     ended = Some(status);
-                    // What it started goes with it.
+                    // Its descendants end with it. A process that was killed may end without its exit stop, and then
+                    // its pages were not seen.
                     self.seen.whole |= !looked || !self.known.is_empty();
                     for &other in &self.known {
                         // SAFETY: it is traced by us and has not been waited for.
@@ -388,6 +394,7 @@ impl TracedRun {
                     looked |= process == first;
                     self.seen.whole |= self.look(process).is_err();
                 }
+                // A new child's first stop is the tracer's own SIGSTOP, which is not passed on.
                 0 if self.known.insert(process) && libc::WSTOPSIG(status) == libc::SIGSTOP => {}
                 0 => pass = libc::WSTOPSIG(status),
                 _ => {}
@@ -399,10 +406,11 @@ impl TracedRun {
     }
 }
 
-/// Runs a command, its words and its environment, within some time and memory. Returns how it ended and the pages that it touched in the given files.
+/// Runs a command, its words and its environment, within some time and memory. Returns how it ended and the pages that
+/// it touched in the given files.
 ///
 /// # Errors
-/// It cannot be started, or not be traced.
+/// It cannot be started or traced.
 pub fn run(
     command: (&[OsString], &[OsString]),
     (output, errors): (&File, &File),

@@ -1,9 +1,9 @@
-//! Which places that make data persistent never ran in a recording, so that no image of it can show a fault there.
+//! Places that make data persistent and never ran in a recording, so that no image of it can show a fault there.
 //!
 //! The recorded program's own files are decoded: flush instructions, stores past the caches, and calls of functions
-//! that flush, sync or log, by relocation or symbol. The recorder tells each block of code before it first runs. A place
-//! is a line of code and what it does there; it ran if any of its instructions did. Left out: stores themselves, which
-//! no decoder can tell from stores to other memory, and calls through pointers.
+//! that flush, sync or log, by relocation or symbol. The recorder notes each block of code before it first runs. A
+//! place is a line of code and what it does there; it ran if any of its instructions did. Left out: stores themselves,
+//! which no decoder can tell from stores to other memory, and calls through pointers.
 
 use std::path::Path;
 
@@ -17,9 +17,9 @@ use serde::Serialize;
 use crate::recording::Recording;
 use crate::recording::source::{Frame, Sources};
 
-/// Places that a report lists, at most.
+/// A report lists at most this many places.
 const LISTED: usize = 100;
-/// Where systems have their libraries, whose code is not the user's.
+/// Folders of systems' libraries, whose code is not the user's.
 const SYSTEM: [&str; 5] = [
     "/lib/",
     "/lib64/",
@@ -55,7 +55,7 @@ const PERSISTING: [&str; 16] = [
     "pmemobj_zalloc",
     "pmemobj_free",
 ];
-/// Those of them that only say how a transaction goes.
+/// Those of the functions above that only say how a transaction goes.
 const NO_EFFECT: [&str; 5] = [
     "pmemobj_tx_stage",
     "pmemobj_tx_errno",
@@ -64,7 +64,7 @@ const NO_EFFECT: [&str; 5] = [
     "pmemobj_tx_set_",
 ];
 
-/// The code that ran of one program.
+/// The code of one program that ran.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Ran {
     program: u32,
@@ -72,7 +72,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// From the program's number, the first address, and lengths of what ran and of what did not, in turn.
+    /// Builds it from the program's number, the first address, and lengths that ran and did not run, in turn.
     pub fn from_lengths(told: &[u64]) -> Ran {
         let (program, mut at) = (told.first().copied(), told.get(1).copied().unwrap_or(0));
         let mut ranges = Vec::new();
@@ -90,7 +90,6 @@ impl Ran {
     }
 }
 
-/// A place that never ran.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UnreachedSite {
     /// `FILE:LINE`, without the folders.
@@ -98,11 +97,10 @@ pub struct UnreachedSite {
     pub file: Option<String>,
     pub line: Option<u32>,
     pub function: Option<String>,
-    /// The function of which a call is there, or the instruction.
+    /// The called function, or the instruction.
     pub what: String,
 }
 
-/// How many places there are that make data persistent, and those that never ran: the first of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Coverage {
     pub sites: usize,
@@ -110,11 +108,11 @@ pub struct Coverage {
     pub listed: Vec<UnreachedSite>,
 }
 
-/// What an instruction does that matters here.
+/// The action of an instruction that matters here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum PersistingAction {
     Flush(Mnemonic),
-    /// Another instruction, or a call of a library's function, by name.
+    /// The instruction itself, or a call of a library's function, by name.
     Named(String),
     /// A call of the function at this address.
     Calls(u64),
@@ -123,7 +121,7 @@ enum PersistingAction {
 #[derive(Debug)]
 struct PersistingInstruction {
     address: u64,
-    /// The function that it is in, by its first address.
+    /// The first address of the function that it is in.
     function: u64,
     what: PersistingAction,
 }
@@ -148,9 +146,9 @@ fn instruction(mnemonic: Mnemonic) -> Option<PersistingAction> {
 /// An executable file, taken apart.
 struct Executable<'d> {
     file: elf::ElfFile64<'d>,
-    /// Names of what the loader puts into words of the file.
+    /// The names of symbols that the loader puts into words of the file.
     imports: FxHashMap<u64, String>,
-    /// Functions by their first addresses: the address after the last, and the name.
+    /// Maps the first address of each function to the address after its last, and its name.
     functions: Vec<(u64, u64, String)>,
 }
 
@@ -218,7 +216,7 @@ impl<'d> Executable<'d> {
         self.imports.get(&word).map(String::as_str)
     }
 
-    /// What a call, or a jump to another function's beginning, leads to.
+    /// The target of a call, or of a jump to another function's beginning.
     fn called(&self, instruction: &Instruction, within: u64) -> Option<PersistingAction> {
         match instruction.flow_control() {
             FlowControl::IndirectCall | FlowControl::IndirectBranch => {
@@ -241,7 +239,7 @@ impl<'d> Executable<'d> {
         }
     }
 
-    /// Everything of the file that may make data persistent, and each call of one of its functions.
+    /// All instructions of the file that may make data persistent, and each call of one of its functions.
     fn sites(&self) -> Vec<PersistingInstruction> {
         let mut sites = Vec::new();
         for &(start, end, _) in &self.functions {
@@ -260,7 +258,7 @@ impl<'d> Executable<'d> {
     }
 }
 
-/// Ranges that ran of a file, as the file itself counts addresses.
+/// The ranges of a file that ran, by the file's own addresses.
 struct Ranges(Vec<(u64, u64)>);
 
 impl Ranges {
@@ -308,7 +306,7 @@ impl Ranges {
     }
 }
 
-/// Of sites and calls: the functions that make data persistent, also through others that they call.
+/// The functions that make data persistent by `sites`, also through others that they call.
 fn persisting(code: &Executable<'_>, sites: &[PersistingInstruction]) -> FxHashSet<u64> {
     let named = code
         .functions
@@ -337,20 +335,20 @@ fn persisting(code: &Executable<'_>, sites: &[PersistingInstruction]) -> FxHashS
 #[derive(Default)]
 struct SourcePlaces {
     found: FxHashMap<(Option<String>, Option<u32>, String), SourcePlace>,
-    /// Functions in which a place ran.
+    /// The functions in which a place ran.
     ran: FxHashSet<String>,
 }
 
 struct SourcePlace {
     site: UnreachedSite,
     reached: bool,
-    /// The function of the user's that is called there, which has places of its own.
+    /// The user's function that is called there, which has places of its own.
     calls: Option<String>,
 }
 
 impl SourcePlaces {
-    /// Adds an instruction with the functions that it is in, those inlined first: a place in each that is in no header,
-    /// the first only if it is one.
+    /// Adds an instruction with the functions that it is in, those inlined first: a place in each function that is not
+    /// in a header, the first only if it is one.
     fn add(
         &mut self,
         frames: &[Frame],
@@ -386,7 +384,7 @@ impl SourcePlaces {
         }
     }
 
-    /// The places that never ran. A call of a function in which none ran is left out for those in it.
+    /// The places that never ran. If no place in a function ran, a call of it is left out in favour of those.
     fn unreached(self) -> Vec<UnreachedSite> {
         let ran = self.ran;
         let told =
@@ -399,7 +397,7 @@ impl SourcePlaces {
     }
 }
 
-/// Adds the places of one file; none of a file that is not the user's, has no lines of code, or has changed.
+/// Adds the places of one file. A file that is not the user's, has no lines of code, or has changed has none.
 fn add_file<'a>(
     recording: &'a Recording,
     ran: &[Ran],
@@ -445,7 +443,8 @@ fn add_file<'a>(
                 name
             }
         };
-        // A flush instruction for other processors stands beside the one that runs: it is no place, its call is one.
+        // A flush instruction for other processors stands next to the one that runs, so it is no place of its own; its
+        // call is.
         let innermost = frames.first().and_then(|frame| frame.function.clone());
         let other =
             matches!(site.what, PersistingAction::Flush(mnemonic) if !used.contains(&mnemonic));
@@ -455,8 +454,8 @@ fn add_file<'a>(
     Some(())
 }
 
-/// The places of a recording that make data persistent and never ran; `None` if the recording does not say what ran, or
-/// not of all its programs.
+/// The places of a recording that make data persistent and never ran; `None` if the recording does not say what ran in
+/// all its programs.
 pub fn coverage<'a>(recording: &'a Recording, sources: &mut Sources<'a>) -> Option<Coverage> {
     let ran = recording.ran.as_ref()?;
     let is_told = |ran: &Ran| {

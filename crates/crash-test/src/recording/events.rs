@@ -5,11 +5,11 @@
 
 use crate::recording::{Act, Event, PersistenceUnit};
 
-/// The events of a recording, in the order of their rows unless [`Events::reorder`] has changed that; see the module.
+/// The events of a recording, in the order of their rows unless [`Events::reorder`] has changed it; see the module.
 #[derive(Debug, Default)]
 pub struct Events {
     rows: Vec<u32>,
-    /// The first event of each upper half but 0.
+    /// The first event of each upper half of rows except 0.
     upper: Vec<u32>,
     sites: Vec<u32>,
     slots: Vec<u32>,
@@ -39,7 +39,7 @@ impl Events {
         self.rows.is_empty()
     }
 
-    /// Appends an event; `changed`: a store made another version of its line.
+    /// Appends an event; `changed` says that a store made another version of its line.
     pub fn push(&mut self, event: Event, changed: bool) {
         let upper = (event.row >> 32) as usize;
         while self.upper.len() < upper {
@@ -70,8 +70,7 @@ impl Events {
         self.tags.push(tag);
     }
 
-    /// Replaces the events from number `first` on by others of them, in the order of their old numbers. Rows are no
-    /// longer in order there.
+    /// Puts the events from number `first` on into the order of these old numbers. Their rows are no longer in order.
     pub fn reorder(&mut self, first: usize, order: &[usize]) {
         fn put<T: Copy>(column: &mut [T], first: usize, order: &[usize]) {
             let ordered: Vec<T> = order.iter().map(|&number| column[number]).collect();
@@ -84,7 +83,7 @@ impl Events {
         put(&mut self.tags, first, order);
     }
 
-    /// Releases memory that is not needed any more: nothing more is appended.
+    /// Releases spare memory; nothing more is appended.
     pub fn shrink(&mut self) {
         self.rows.shrink_to_fit();
         self.sites.shrink_to_fit();
@@ -112,7 +111,7 @@ impl Events {
         from
     }
 
-    /// An event turns out to be another thread's, at another site.
+    /// Gives an event to another thread, at another site.
     pub fn credit(&mut self, number: usize, site: u32, thread: u16) {
         self.sites[number] = site;
         self.threads[number] = thread;
@@ -160,7 +159,6 @@ impl Events {
         }
     }
 
-    /// One event; `lines` are those of the recording.
     pub fn get(&self, number: usize, lines: &[PersistenceUnit]) -> Event {
         let version = |slot: u32| lines[slot as usize].versions.at(number as u32);
         self.with(number, version)
@@ -194,7 +192,7 @@ mod tests {
         }
     }
 
-    /// Events come out as they were pushed, by number and in order, beyond the rows that a column has too.
+    /// Events come out as they were pushed, by number and in order, also with more rows than a column has bits for.
     #[test]
     fn events_are_those_that_were_pushed() {
         let store = |slot, version, past| Act::Store {

@@ -1,5 +1,5 @@
-//! What a recording shows without running anything: stores that were never flushed, flushes that were never fenced, stores
-//! that another thread used before they were persistent, and flushes and fences that did nothing.
+//! Faults that a recording shows without running anything: stores that were never flushed, flushes that were never
+//! fenced, stores that another thread used before they were persistent, and flushes and fences that did nothing.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,15 @@ use crate::recording::source::{Frame, Sources, caller};
 use crate::recording::{Act, LINE, NOWHERE, Recording};
 use std::path::Path;
 
-/// A kind of fault that a recording shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LintFault {
-    /// A store to a line that was never flushed afterwards.
     NeverFlushed,
-    /// A flush after which its thread never fenced.
     NeverFenced,
-    /// Another thread loaded it, and made something persistent or printed something, before the store was persistent.
+    /// A store that another thread loaded, and made something persistent or printed something, before it was
+    /// persistent.
     UsedTooEarly,
-    /// A flush of a line that was flushed since its last store.
     FlushedTwice,
-    /// A flush of a line that was never stored to.
     FlushedClean,
     /// A fence of a thread that had flushed nothing since its last.
     FenceForNothing,
@@ -43,7 +39,7 @@ impl LintFault {
         }
     }
 
-    /// An instruction without which only the time changes.
+    /// Whether the program would only be slower with this instruction.
     fn idle(self) -> bool {
         matches!(
             self,
@@ -52,12 +48,11 @@ impl LintFault {
     }
 }
 
-/// One kind of fault at one line of code.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
     pub fault: LintFault,
     pub meaning: &'static str,
-    /// `file.c:12`, or what is known instead.
+    /// `file.c:12`, or another description if the line is not known.
     pub place: String,
     pub frame: Option<Frame>,
     /// The library's function that did it, if the user's line did not do it itself.
@@ -67,9 +62,9 @@ pub struct Finding {
     /// The offset of the first in the pool; `None` for a fence.
     pub offset: Option<u64>,
     pub pool: Option<String>,
-    /// Of a store that another thread used too early: where that thread loaded it, and what it did then.
+    /// The place where another thread loaded the store too early, and what it did then.
     pub used: Option<String>,
-    /// A library did it while it set the pool up, before the program's own first store.
+    /// Set if a library did it while it set the pool up, before the program's own first store.
     pub setup: bool,
 }
 
@@ -77,16 +72,15 @@ pub struct Finding {
 #[derive(Debug, Default)]
 pub struct Linted {
     pub findings: Vec<Finding>,
-    /// Rows of idle flushes, and of idle fences.
+    /// The rows of idle flushes, and of idle fences.
     pub idle: [FxHashSet<u64>; 2],
     pub of: (u64, u64, u64),
 }
 
-/// Stores to a line since its last flush: the last of each place in the program, one for each byte at most.
+/// Stores to a line since its last flush: the last store of each place in the program, at most one for each byte.
 #[derive(Clone, Debug, Default)]
 struct Unflushed {
     stores: Vec<usize>,
-    /// There is something to flush.
     stored: bool,
 }
 
@@ -107,9 +101,9 @@ impl Unflushed {
     }
 }
 
-/// Faults and the numbers of their events; counts stores, flushes and fences.
+/// Returns faults with the numbers of their events, and counts stores, flushes and fences.
 pub(crate) fn faults(recording: &Recording, of: &mut (u64, u64, u64)) -> Vec<(LintFault, usize)> {
-    // By line; what each thread has flushed since its last fence.
+    // Stores by line; flushes of each thread since its last fence.
     let mut lines: Vec<Unflushed> = vec![Unflushed::default(); recording.lines.len()];
     let mut flushed: FxHashMap<u16, Vec<usize>> = FxHashMap::default();
     let mut found: Vec<(LintFault, usize)> = Vec::new();
@@ -170,8 +164,8 @@ fn own_first(recording: &Recording, sources: &mut Sources<'_>) -> Option<usize> 
     })
 }
 
-/// Functions that only flush and fence for others: they store nothing to the files themselves and are called from several lines. What such a
-/// function does for nothing is its caller's affair.
+/// Functions that only flush and fence for others: they store nothing to the files themselves and are called from
+/// several lines. A flush for nothing in such a function is its caller's affair.
 #[derive(Debug, Default)]
 struct Servants(FxHashSet<String>);
 
@@ -215,24 +209,24 @@ impl Servants {
     }
 }
 
-/// A function's name, the same for all types that it is made for.
+/// A function's name without type arguments.
 fn function(frame: &Frame) -> Option<String> {
     let name = frame.function.as_ref()?;
     let bare = name.split(['<', '(']).next().unwrap_or(name);
     Some(bare.rsplit(' ').next().unwrap_or(bare).to_owned())
 }
 
-/// What takes or frees a lock, whose words are persistent only by chance.
+/// Names of functions that take or free a lock, whose words are persistent only by chance.
 const LOCKS: [&str; 5] = ["lock", "mutex", "sem_", "pthread_", "cnd_"];
 
-/// An instruction that is part of a lock's function of a library.
+/// Whether an instruction belongs to a library's lock function.
 fn is_lock(stack: &[Frame]) -> bool {
     let mut library = stack.iter().take_while(|frame| !frame.own());
     let of_lock = |name: &String| LOCKS.iter().any(|word| name.contains(word));
     library.any(|frame| frame.function.as_ref().is_some_and(of_lock))
 }
 
-/// The store of each pair of threads, and how it was used too early.
+/// The store of each pair of threads, and the way in which it was used too early.
 fn used(
     recording: &Recording,
     sources: &mut Option<Sources<'_>>,
@@ -265,7 +259,6 @@ fn used(
     told.collect()
 }
 
-/// Lints a recording.
 pub fn lint(recording: &Recording, source: bool) -> Result<Linted> {
     findings(recording, source, &races(recording)?)
 }
@@ -346,7 +339,7 @@ fn findings(recording: &Recording, source: bool, pairs: &[RacePair]) -> Result<L
     Ok(linted)
 }
 
-/// Writes what the recording has of the pool, and its fences, without the given rows. All other records become
+/// Writes the recording's accesses to the pool, and its fences, without the given rows. All other records become
 /// instructions.
 pub fn without(recording: &Recording, rows: &FxHashSet<u64>, to: &Path) -> Result<()> {
     let mut reader = TraceReader::open(&recording.path)?;
@@ -445,7 +438,7 @@ mod tests {
         );
     }
 
-    /// A thread that flushes what is not the pool's has something to wait for.
+    /// A thread that flushes lines of another file has something to wait for.
     #[test]
     fn a_fence_for_another_file_is_not_for_nothing() {
         let made = recording(&[

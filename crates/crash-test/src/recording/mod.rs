@@ -1,4 +1,4 @@
-//! What a recording says of the mapped files that are cut: every store, flush and fence, in one order.
+//! The mapped files of a recording that are cut: every store, flush and fence, in one order.
 
 pub mod coverage;
 pub mod events;
@@ -26,14 +26,13 @@ use crate::recording::versions::{Versions, words_of};
 use crate::{CrashTestError, Result};
 
 pub const LINE: usize = 64;
-/// Stands for a site that is not known.
+/// Stands for an unknown site.
 pub const NOWHERE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// The line holds this version from now on; the same version as before if the store changed nothing.
+    /// The line holds this version from now on, which is the version before if the store changed nothing.
     Store {
-        /// The line, as an index of [`Recording::lines`].
         slot: u32,
         /// The version, as an index of the line's; 0 is what the line held before the recording.
         version: u32,
@@ -47,7 +46,7 @@ pub enum Act {
     },
     /// A flush of a line of the files that was never stored to.
     FlushClean,
-    /// A flush, or a store past the caches, of a line that is in none of the files.
+    /// A flush, or a store past the caches, of a line in no file that is cut.
     Foreign,
     /// A fence, or another instruction that acts as one.
     Fence,
@@ -62,20 +61,18 @@ pub struct Event {
     pub act: Act,
 }
 
-/// A unit of persistence that was stored to: a line of a mapped file, or a sector or a page of a file on a disk.
 #[derive(Clone, Debug)]
 pub struct PersistenceUnit {
     /// The file, as an index of [`Recording::pools`].
     pub file: u16,
     pub line: u32,
-    /// One content after the other; the first is from before the recording.
     pub versions: Versions,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Acks {
     text: Vec<u8>,
-    /// Rows, and the number of bytes that had been printed before each.
+    /// The number of bytes that had been printed before each row.
     ends: Vec<(u64, usize)>,
 }
 
@@ -85,7 +82,7 @@ impl Acks {
         self.ends.get(before).map(|(at, _)| *at)
     }
 
-    /// The texts that were printed, by the rows before which they were; a character is a byte.
+    /// Makes it of printed texts, each with the row before which it was printed; a character is a byte.
     pub fn from_parts(parts: Vec<(u64, String)>) -> Acks {
         let mut acks = Acks::default();
         for (row, part) in parts {
@@ -104,10 +101,9 @@ impl Acks {
     }
 }
 
-/// A place in the program: an instruction, and the calls that led there.
 #[derive(Clone, Copy, Debug)]
 pub struct Site {
-    /// The index of the calling site plus 1; 0: none is known.
+    /// The index of the calling site plus 1; 0 if none is known.
     pub parent: u32,
     /// The instruction's address; 0 for a system call.
     pub pc: u64,
@@ -116,22 +112,20 @@ pub struct Site {
     pub program: u32,
 }
 
-/// A part of a file in the program's memory, from which addresses of instructions are looked up.
+/// A part of a file in the program's memory, in which addresses of instructions are looked up.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Module {
     pub path: PathBuf,
     pub start: u64,
-    /// The address after its last.
     pub end: u64,
-    /// The offset in the file, in bytes, of its first address.
+    /// The offset of the first address in the file.
     pub offset: u64,
-    /// The first site of the program that had it at these addresses; later sites may be of another program.
+    /// The first site of the program that had the file at these addresses; later sites may be of another program.
     #[serde(default)]
     pub first_site: u32,
     /// The number of that program, among those that the recorded processes ran.
     #[serde(default)]
     pub of_program: u32,
-    /// A hash of the file's contents when it was recorded.
     #[serde(default)]
     pub hash: String,
 }
@@ -144,19 +138,18 @@ pub struct Recording {
     pub events: Events,
     /// The units that were stored to, in the order of their first store.
     pub lines: Vec<PersistenceUnit>,
-    /// The sites; empty if the recording has none.
     pub sites: Vec<Site>,
     pub modules: Vec<Module>,
     /// Marks, each with the row that it comes before.
     pub marks: Vec<(u64, String)>,
     pub acks: Acks,
     pub has_acks: bool,
-    /// The events before which something was acknowledged, each once: the power is cut there too.
+    /// The events before which something was acknowledged, each once; the power is cut there too.
     pub promises: Vec<u32>,
     pub program: String,
     pub rows: u64,
     pub notes: Vec<String>,
-    /// Why a search without a violation says nothing, each with the remedy.
+    /// Reasons why a search without a violation says nothing, each with the remedy.
     pub blind: Vec<String>,
     pub assumed: FxHashSet<u32>,
     /// Files that the program stored to and that are not cut, with the number of stores.
@@ -167,7 +160,7 @@ pub struct Recording {
     pub calls: bool,
     /// The code that ran; `None` if the recording does not say.
     pub ran: Option<Vec<Ran>>,
-    /// The range of events, from the first to before the second, that are in another order than recorded; only they are
+    /// The range of events, from the first to before the second, that are in another order than recorded. Only they are
     /// cut.
     pub scope: Option<(u32, u32)>,
     /// The event before which a thread is held back in that order.
@@ -182,7 +175,8 @@ pub struct Sure {
     pub syncs: u64,
 }
 
-/// Refuses a recording that lacks stores: one taken below the caches, a part, a mix, or one whose beginning was skipped.
+/// Refuses a recording that lacks stores: one taken below the caches, a part, a mix, or one whose beginning was
+/// skipped.
 fn check_whole(provenance: &Provenance, again: &str) -> Result<(), String> {
     if provenance.level != Level::Cpu {
         return Err(format!(
@@ -217,7 +211,6 @@ fn sites(provenance: &Provenance) -> Vec<Site> {
     sites.into_iter().enumerate().map(site).collect()
 }
 
-/// Code that ran: the program's number, the first address, and lengths of what ran and of what did not, in turn.
 fn ran(provenance: &Provenance) -> Vec<Ran> {
     let told: Vec<Vec<u64>> = entry(provenance, "ran");
     let of_program = |entry: Vec<u64>| Ran::from_lengths(&entry);
@@ -228,13 +221,13 @@ impl Recording {
     /// Reads the recording at `path`, reduced to `pools`: files, or folders for all files in them.
     ///
     /// # Errors
-    /// It is none of level `cpu`, does not hold one of the files, or not from its beginning.
+    /// It is not of level `cpu`, does not hold one of the files, or not from its beginning.
     pub fn open(path: &Path, pools: &[PathBuf]) -> Result<Recording> {
         Recording::open_on(path, pools, Platform::Adr)
     }
 
-    /// Reads it in the units that persist on a platform, without what does nothing there: where a file lies on a disk,
-    /// flushes and fences of the processor.
+    /// Reads the recording in the units that persist on a platform. For a file on a disk the flushes and fences of the
+    /// processor are left out, because they do nothing.
     pub fn open_on(path: &Path, pools: &[PathBuf], platform: Platform) -> Result<Recording> {
         let mut reader = TraceReader::open(path)?;
         let provenance = reader.provenance().clone();
@@ -277,7 +270,7 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Says what a reader should know, now that all stores are known.
+    /// Adds the warnings for a reader, now that all stores are known.
     fn look_back(&mut self, provenance: &Provenance) -> Result<()> {
         if provenance.more.get("complete").and_then(|c| c.as_bool()) == Some(false) {
             let note = "the program was ended while it was recorded; what follows is not tested";
@@ -360,7 +353,7 @@ impl Recording {
         names.collect::<Vec<_>>().join(" and ")
     }
 
-    /// The size of all files in bytes.
+    /// The bytes of all files.
     pub fn bytes(&self) -> u64 {
         self.pools.iter().map(|pool| pool.bytes).sum()
     }
@@ -374,7 +367,7 @@ impl Recording {
         })
     }
 
-    /// The first page of each file, where the files lie one after the other, and the page after the last.
+    /// The first page of each file, with the files one after the other, and the page after the last.
     pub fn pages(&self) -> Vec<u64> {
         let mut next = 0;
         let mut firsts = vec![0];
@@ -385,7 +378,7 @@ impl Recording {
         firsts
     }
 
-    /// The number of a unit's first line among the lines of all files, where these lie one after the other.
+    /// The number of a unit's first line among the lines of all files, with the files one after the other.
     pub fn line_of_all(&self, slot: &PersistenceUnit, pages: &[u64]) -> u64 {
         pages[usize::from(slot.file)] * (4096 / LINE as u64) + u64::from(slot.line)
     }
@@ -405,7 +398,6 @@ impl Recording {
         self.promises.dedup();
     }
 
-    /// The first `bytes` bytes that were printed.
     pub fn printed(&self, bytes: usize) -> &[u8] {
         &self.acks.text[..bytes.min(self.acks.text.len())]
     }
@@ -418,7 +410,7 @@ impl Recording {
         self.events.walk(self.lines.len())
     }
 
-    /// The row of an event, or the number of rows for the event after the last.
+    /// The row of an event; the number of rows stands for the end.
     pub fn row(&self, event: u32) -> u64 {
         match (event as usize) < self.events.len() {
             true => self.events.row(event as usize),

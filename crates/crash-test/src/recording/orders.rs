@@ -20,18 +20,18 @@ use crate::recording::persistence::Platform;
 use crate::recording::{Act, Event, Recording};
 use crate::{CrashTestError, Result};
 
-/// The line that stands for what all system calls share; `sardonyx_recorder::maps::SYSTEM` puts it there.
+/// The line that stands for the state that all system calls share; `sardonyx_recorder::maps::SYSTEM` puts it there.
 const SYSTEM: u64 = (1 << 58) - 1;
-/// Records that are looked through for one order, at most.
+/// The search for one order reads at most this many records.
 const WINDOW: usize = 1 << 16;
-/// Fences that are looked at for each order that is wanted.
+/// For each wanted order at most this many fences are tried.
 const LOOKS: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AccessKind {
     Load,
     Store,
-    /// A store past the caches, which is told some time after it was made.
+    /// A store past the caches, which is recorded some time after it was made.
     Past,
     Other,
     Nothing,
@@ -58,7 +58,7 @@ impl ThreadRows {
                 line: record.line.0,
                 thread: record.thread,
                 what: match record.op {
-                    // Any two system calls may matter to each other.
+                    // Any two system calls may depend on each other.
                     Op::Load if record.line.0 == SYSTEM => AccessKind::Store,
                     Op::Load => AccessKind::Load,
                     Op::Store => AccessKind::Store,
@@ -127,13 +127,13 @@ impl HeldThreads {
     }
 }
 
-/// The state of a look: what the held threads have yet to do.
+/// The state of a search: what the held threads have yet to do.
 struct Look<'a> {
     rows: &'a ThreadRows,
     from: FxHashMap<u16, u64>,
-    /// Lines that they access, and whether they store to them.
+    /// Lines that the held threads have yet to access, and whether they store to them.
     owed: FxHashMap<u64, bool>,
-    /// The accesses of the others to each line since the first was held, and whether they stored.
+    /// Accesses of the others to each line since the first thread was held, and whether they stored.
     done: FxHashMap<u64, Vec<(u32, bool)>>,
 }
 
@@ -143,14 +143,14 @@ impl Look<'_> {
         *self.owed.entry(row.line).or_default() |= stores;
     }
 
-    /// The thread is held after a row: what it does next it may have done at any time since its last access.
+    /// Holds the thread after a row: its next access may have happened at any time since its last one.
     fn holds(&mut self, thread: u16, row: u32) {
         if let Some(next) = self.rows.next_access(thread, row) {
             self.owes(next);
         }
     }
 
-    /// An access depends on what the held threads have yet to do.
+    /// Whether an access depends on what the held threads have yet to do.
     fn needs(&self, row: OrderRow) -> bool {
         let owed = self.owed.get(&row.line);
         owed.is_some_and(|&stores| stores || row.what != AccessKind::Load)
@@ -165,7 +165,8 @@ impl Look<'_> {
     }
 }
 
-/// Holds the thread from its row on: who follows it, and until when. Nothing if `end` comes at once.
+/// Holds the thread from its row on, and finds which threads follow it, and until when. The order is empty if `end`
+/// comes at once.
 fn hold(rows: &ThreadRows, thread: u16, row: u32, end: u32) -> HeldThreads {
     let mut look = Look {
         rows,
@@ -173,7 +174,7 @@ fn hold(rows: &ThreadRows, thread: u16, row: u32, end: u32) -> HeldThreads {
         owed: FxHashMap::default(),
         done: FxHashMap::default(),
     };
-    // From its last access on, which may be before this row.
+    // The thread is held from its last access on, which may be before this row.
     let mut last = rows.last_access(thread, row).unwrap_or(row);
     look.holds(thread, last);
     last = last.min(row);
@@ -185,7 +186,8 @@ fn hold(rows: &ThreadRows, thread: u16, row: u32, end: u32) -> HeldThreads {
     }
     let most = end.min((row as usize + WINDOW).min(rows.rows.len()) as u32);
     let mut at = row + 1;
-    // What others did between its last access and this row they did before it was held, if they need it or not.
+    // Accesses of others between the thread's last access and this row happened before it was held, whether they need
+    // it or not.
     let early = (last + 1..=row).any(|r| {
         let other = rows.rows[r as usize];
         other.thread != thread
@@ -267,7 +269,7 @@ fn check(recording: &Recording) -> Result<()> {
     Ok(())
 }
 
-/// At most `most` orders that are worth a try, from a row on: at each, one thread is about to fence, and another fences
+/// Finds at most `most` promising orders from a row on: in each, one thread is about to fence, and another fences
 /// meanwhile; each kind of moment comes before any a second time. With `acks`, nothing is printed meanwhile.
 pub fn orders(
     recording: &Recording,
@@ -312,7 +314,8 @@ pub fn orders(
         let end = end(recording, u64::from(row), acks);
         let held = hold(&rows, event.thread, row, end);
         if let Some(other) = meanwhile(recording, &held, &fences) {
-            // What an order is like: where the thread is held, and where another makes sure of something.
+            // The kind of an order: the site where the thread is held, and the site where another makes sure of
+            // something.
             match kinds.insert((event.site, other.site)) {
                 true => new.push(held),
                 false => again.push(held),
@@ -324,7 +327,7 @@ pub fn orders(
     Ok(new)
 }
 
-/// The first of some fences at which a thread that is not held makes sure of something meanwhile.
+/// The first of some fences at which a thread that is not held makes something sure meanwhile.
 fn meanwhile(recording: &Recording, held: &HeldThreads, fences: &[usize]) -> Option<Event> {
     let event = |number: &usize| recording.event(*number as u32);
     let later = &fences[fences.partition_point(|number| event(number).row <= held.row)..];
@@ -334,7 +337,7 @@ fn meanwhile(recording: &Recording, held: &HeldThreads, fences: &[usize]) -> Opt
         .filter(|event| event.row < held.end)
 }
 
-/// The row before which the first thing is printed after a row, if that matters.
+/// The row before which something is first printed after a row, if acknowledgements matter.
 fn end(recording: &Recording, row: u64, acks: bool) -> u32 {
     let first = acks.then(|| recording.acks.next_after(row)).flatten();
     first.unwrap_or(recording.rows) as u32
@@ -343,7 +346,7 @@ fn end(recording: &Recording, row: u64, acks: bool) -> u32 {
 /// Puts a recording's events into the order of that name, and limits its scope to the events whose order has changed.
 ///
 /// # Errors
-/// It is the name of none.
+/// There is no order of that name.
 pub fn apply(recording: &mut Recording, name: &str, acks: bool) -> Result<()> {
     check(recording)?;
     let bad = || {
@@ -408,7 +411,8 @@ mod tests {
         ThreadRows::new(all.iter().map(row).collect())
     }
 
-    /// From which row on each thread but the first is held, which is held after a row; and when all go on. Threads 1 and 2 have begun.
+    /// Holds thread 0 after a row, where threads 1 and 2 have begun. Returns the row from which on each other thread is
+    /// held, and the row at which all continue.
     fn held(all: &[(u16, AccessKind, u64)], row: u32) -> (Vec<(u16, u64)>, u64) {
         let all = [&[(1, Load, 98), (2, Load, 99)], all].concat();
         let mut held = hold(&rows(&all), 0, row + 2, all.len() as u32);
@@ -426,7 +430,7 @@ mod tests {
     fn a_thread_goes_on_until_it_needs_what_is_held() {
         let start = [(0, Store, 1), (1, Load, 9)];
         let with = |more: &[(u16, AccessKind, u64)]| held(&[&start[..], more].concat(), 0);
-        // What it does has nothing to do with that, the load of the same line neither.
+        // Other accesses do not depend on it, and neither does the load of the same line.
         let free = [
             (0, Other, 0),
             (0, Load, 2),
@@ -470,7 +474,7 @@ mod tests {
         assert_eq!(held(&all, 0), (vec![(1, 4), (2, 7)], 8));
     }
 
-    /// The store of row 2 may have come before the load of row 1, whose record is all that came before its own.
+    /// The store of row 2 may have come before the load of row 1, because only that record came before its own.
     #[test]
     fn what_may_have_come_first_came_first() {
         let all = [
@@ -481,7 +485,7 @@ mod tests {
             (1, Store, 3),
         ];
         assert_eq!(held(&all, 0), (vec![(1, 2)], 3));
-        // And where the held thread's last access is before its last record.
+        // The held thread's last access is before its last record here.
         let all = [
             (1, Load, 8),
             (0, Load, 9),

@@ -1,13 +1,12 @@
-//! What is persistent when: the rules of the architecture (Intel SDM, CLWB, CLFLUSHOPT, CLFLUSH, SFENCE), applied to a
-//! recording.
+//! The rules of persistence of the architecture (Intel SDM, CLWB, CLFLUSHOPT, CLFLUSH, SFENCE), applied to a recording.
 //!
 //! A line's contents persist in the order of its stores, so a cut leaves the result of its first n stores: n is at
 //! least the *floor*, up to which a flush and then a fence of one thread have made sure, and at most all stores.
 //! Nothing else orders two lines. Stores past the caches wait for their thread's fence, clflush for nothing.
 //!
 //! A file on a disk follows the same rules with other units (POSIX msync, fsync; block devices write a sector whole or
-//! not at all): the page cache may write a page back at any moment, so a sector is what it was at some moment since it
-//! was last made sure of; a system call that waits makes sure. Such a call is recorded as flushes and a fence, and the
+//! not at all): the page cache may write a page back at any moment, so a sector is as it was at some moment since it
+//! was last made sure; a system call that waits makes sure. Such a call is recorded as flushes and a fence, and the
 //! processor's own flushes and fences do nothing.
 
 use std::iter::Peekable;
@@ -18,10 +17,10 @@ use crate::recording::{Act, NOWHERE, Recording};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Platform {
-    /// Everything that has left the caches.
+    /// Persistent is everything that has left the caches.
     #[default]
     Adr,
-    /// The caches as well.
+    /// Persistent are the caches as well.
     Eadr,
     /// A file on a disk that writes a page of 4096 bytes whole or not at all; pages are written back at any time and in any order.
     Pages,
@@ -49,7 +48,7 @@ impl Platform {
         }
     }
 
-    /// The name of what persists whole or not at all.
+    /// The name of a unit that persists whole or not at all.
     pub fn of_unit(self) -> &'static str {
         match self {
             Platform::Adr | Platform::Eadr => "line",
@@ -58,7 +57,7 @@ impl Platform {
         }
     }
 
-    /// The size in bytes of what persists whole or not at all.
+    /// The bytes of a unit that persists whole or not at all.
     pub fn unit(self) -> u32 {
         match self {
             Platform::Adr | Platform::Eadr => 64,
@@ -67,13 +66,12 @@ impl Platform {
         }
     }
 
-    /// A file behind the page cache, where msync and fsync count and flushes and fences do nothing.
+    /// Whether the file lies behind the page cache, where msync and fsync count and flushes and fences do nothing.
     pub fn is_disk(self) -> bool {
         matches!(self, Platform::Pages | Platform::Sectors)
     }
 }
 
-/// The rise of a line's floor.
 #[derive(Clone, Copy, Debug)]
 pub struct Rise {
     pub slot: u32,
@@ -81,10 +79,10 @@ pub struct Rise {
     pub to: u32,
 }
 
-/// A position at which the power may fail: before an event.
+/// A position at which the power may fail, before an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
-    /// The event that it comes before; the number of events for the cut at the end.
+    /// The event that it comes before; the number of events stands for the end.
     pub event: u32,
     pub rises: u32,
     /// A hash of the kind of moment: the fence's place, and the places of the stores that are pending.
@@ -102,7 +100,8 @@ pub struct PendingState {
     /// Lines whose floor is not the version in the caches, in no order.
     pub pending: Vec<u32>,
     at: Vec<u32>,
-    /// Pending lines in the order of their last stores: each line's older and younger neighbour, and the youngest.
+    /// Links of the pending lines in the order of their last stores: each line's older and younger neighbour, and the
+    /// youngest.
     older: Vec<u32>,
     younger: Vec<u32>,
     youngest: u32,
@@ -191,7 +190,7 @@ impl PendingState {
 }
 
 pub trait Visit {
-    /// A position at which the power may fail: before this event, after so many rises.
+    /// The power may fail before this event, after so many rises.
     fn cut(&mut self, event: u32, rises: u32, state: &PendingState);
     /// A line's floor rises at this event.
     fn rise(&mut self, _: u32, _: Rise) {}
@@ -200,7 +199,7 @@ pub trait Visit {
     }
 }
 
-/// The moment's kind, so that moments of one kind are known.
+/// A number for the moment's kind, by which moments of one kind are known.
 fn signature(recording: &Recording, state: &PendingState, event: usize) -> u32 {
     let site = match event < recording.events.len() {
         true => recording.events.site(event),
@@ -212,7 +211,7 @@ fn signature(recording: &Recording, state: &PendingState, event: usize) -> u32 {
         let (s, changed) = (slot as usize, state.changed[slot as usize] as usize);
         let what = match recording.events.site(changed) {
             NOWHERE => u64::from(state.current[s] - state.floor[s]) << 32,
-            // Where the store is, and what called it; not how deep a recursion was.
+            // The store's site and its caller count, and not the depth of a recursion.
             site => {
                 let site = recording.sites.get(site as usize);
                 let caller =
@@ -225,11 +224,10 @@ fn signature(recording: &Recording, state: &PendingState, event: usize) -> u32 {
     (sum ^ sum >> 32) as u32
 }
 
-/// Lines that were stored to lately are tried one by one; the rest is what nobody flushes.
+/// At most this many recently stored lines are tried one by one; the others are those that nobody flushes.
 const RECENT: usize = 16;
 const OLD: u32 = 4096;
 
-/// Pending lines that were stored to recently, the latest first.
 pub fn recent(state: &PendingState) -> Vec<u32> {
     let changed = |slot: u32| state.changed[slot as usize];
     let latest = state.latest().next().map_or(0, changed);
@@ -255,7 +253,7 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
         }
         match event.act {
             Act::FlushClean | Act::Foreign => {}
-            // Reserve power writes the caches back, so a store lasts from the moment on at which it is in one.
+            // Reserve power writes the caches back, so a store is persistent as soon as it is in one.
             Act::Store { slot, version, .. } if platform == Platform::Eadr => {
                 if replay.state.current[slot as usize] != version {
                     replay.cut(number);
@@ -287,7 +285,7 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
                     replay.rise(slot, version, number);
                 }
             }
-            // A CLWB only starts a write-back; that it has ended is known at the thread's next fence.
+            // A CLWB only starts a write-back, whose end is known at the thread's next fence.
             Act::Flush { slot, .. } => {
                 replay.wait(event.thread, slot, replay.state.current[slot as usize]);
             }
@@ -299,7 +297,6 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
 
 struct Replay<'v, V, P: Iterator<Item = u32>> {
     state: PendingState,
-    /// Rises at the last cut.
     rises: u32,
     promises: Peekable<P>,
     visit: &'v mut V,
@@ -307,7 +304,7 @@ struct Replay<'v, V, P: Iterator<Item = u32>> {
 
 impl<V: Visit, P: Iterator<Item = u32>> Replay<'_, V, P> {
     fn cut(&mut self, event: usize) {
-        // At a promise the images may be those of the cut before, but more was acknowledged.
+        // At an acknowledgement the images may be those of the cut before, but more was acknowledged.
         let promised = self.promises.next_if(|&at| at as usize <= event).is_some();
         let state = &mut self.state;
         if !std::mem::take(&mut state.stored) && state.rises == self.rises && !promised {
@@ -322,7 +319,7 @@ impl<V: Visit, P: Iterator<Item = u32>> Replay<'_, V, P> {
         (self.state).rise(slot, version, &mut |rise| visit.rise(event as u32, rise));
     }
 
-    /// The version is sure at the thread's next fence.
+    /// Makes the version sure at the thread's next fence.
     fn wait(&mut self, thread: u16, slot: u32, version: u32) {
         let waiting = self.state.waiting.entry(thread).or_default();
         waiting.push((slot, version));
@@ -332,7 +329,7 @@ impl<V: Visit, P: Iterator<Item = u32>> Replay<'_, V, P> {
         let waiting = self.state.waiting.get_mut(&thread);
         let waiting = waiting.map(std::mem::take).unwrap_or_default();
         let rises = |&(slot, version): &(u32, u32)| version > self.state.floor[slot as usize];
-        // A fence after which nothing more is sure leaves the images of the cut before it.
+        // A fence that makes nothing sure leaves the images of the cut before it.
         if self.state.stored || waiting.iter().any(rises) {
             self.cut(event);
         }
@@ -342,10 +339,8 @@ impl<V: Visit, P: Iterator<Item = u32>> Replay<'_, V, P> {
     }
 }
 
-/// All cuts of a recording, and all rises of its floors.
 #[derive(Debug, Default)]
 pub struct Course {
-    /// Positions at which the power may fail, in the order of events.
     pub cuts: Vec<Cut>,
     pub rises: Vec<Rise>,
 }

@@ -1,4 +1,4 @@
-//! The mapped files of a recording that are cut together: what each held before, where it lay, and its name.
+//! The mapped files of a recording that are cut together: each with its contents before, its addresses, and its name.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,7 +12,7 @@ use crate::recording::{LINE, PersistenceUnit};
 use crate::{CrashTestError, Result};
 
 const PART: usize = 1 << 20;
-/// The line from which on the recorder counts those of mapped files, and how many are set apart for each.
+/// The recorder numbers the lines of mapped files from this one on, and sets this many apart for each.
 const FILES: u64 = 1 << 57;
 const FILE_LINES: u64 = 1 << 38;
 
@@ -27,10 +27,10 @@ pub struct Pool {
     pub path: PathBuf,
     pub bytes: u64,
     pub ground: Ground,
-    /// The address of its first byte in the program's memory, and how many bytes from there were mapped.
+    /// The address of the first byte in the program's memory, and the number of bytes mapped from there.
     pub mapped: Vec<(u64, u64)>,
     pub elsewhere: bool,
-    /// The hash of what it held when the program had ended, and how many bytes that was.
+    /// The hash of the contents when the program had ended, and their length.
     after: Option<Kept>,
 }
 
@@ -49,13 +49,13 @@ pub(crate) struct FileEntry {
     bytes: u64,
     ground: Option<Kept>,
     after: Option<Kept>,
-    /// Line, address and bytes of each place where some of it was mapped.
+    /// The line, the address and the bytes of each part that was mapped.
     #[serde(default)]
     mapped: Vec<(u64, u64, u64)>,
 }
 
 impl FileEntry {
-    /// The file has a path under which anybody could find it after a crash.
+    /// Whether the file has a path under which it can be found after a crash.
     pub(crate) fn lasts(&self) -> bool {
         let path = self.path.to_string_lossy();
         let nameless = ["/memfd:", "/SYSV", "/dev/zero"];
@@ -67,7 +67,7 @@ impl FileEntry {
     }
 }
 
-/// The number of the file that a line is of, if it is of one.
+/// The number of the file that a line belongs to, if there is one.
 pub(crate) fn number(line: u64) -> Option<u64> {
     line.checked_sub(FILES).map(|line| line / FILE_LINES)
 }
@@ -76,7 +76,7 @@ pub(crate) fn within(line: u64) -> u32 {
     (line % FILE_LINES) as u32
 }
 
-/// An entry of the provenance; the default if there is none.
+/// An entry of the provenance, or the default if it is missing.
 pub(crate) fn entry<T: for<'a> Deserialize<'a> + Default>(provenance: &Provenance, key: &str) -> T {
     let value = provenance.more.get(key).cloned().unwrap_or_default();
     serde_json::from_value(value).unwrap_or_default()
@@ -95,7 +95,7 @@ impl Pool {
         }
     }
 
-    /// The file of an entry of the recording at `trace`; `again` is how to record it.
+    /// The file of an entry of the recording at `trace`; `again` says how to record it.
     pub(crate) fn from_entry(file: &FileEntry, trace: &Path, again: &str) -> Result<Pool> {
         let (kept, bytes) = match &file.ground {
             None => {
@@ -120,7 +120,7 @@ impl Pool {
         })
     }
 
-    /// The file with what it held before, open; `None` if that is zeros.
+    /// Opens the file's contents from before; `None` if they are zeros.
     pub fn ground_file(&self) -> Result<Option<File>> {
         match &self.ground {
             Ground::Zeros => Ok(None),
@@ -132,7 +132,7 @@ impl Pool {
 
     pub(crate) fn lines(&self) -> Result<impl Fn(u32) -> Line + use<>> {
         let ground = match self.ground_file()? {
-            // SAFETY: the file is beside the recording or our own; whoever shortens it meanwhile ends us, as with any map.
+            // SAFETY: the file lies with the recording or is our own; shortening it meanwhile ends us, as with any map.
             Some(file) => Some(
                 unsafe { memmap2::Mmap::map(&file) }.map_err(CrashTestError::io("the ground"))?,
             ),
@@ -149,7 +149,7 @@ impl Pool {
         })
     }
 
-    /// Finds out whether it holds at the end what its stores make, which are these slots'; says so if not.
+    /// Compares the contents at the end with the result of these stores, and warns if they differ.
     pub(crate) fn compare<'a>(
         &mut self,
         slots: impl Iterator<Item = &'a PersistenceUnit>,
@@ -168,7 +168,6 @@ impl Pool {
         }))
     }
 
-    /// The hash of what it holds after all stores.
     fn last_hash(&self, slots: &mut [&PersistenceUnit]) -> Result<String> {
         let mut ground = self.ground_file()?;
         slots.sort_unstable_by_key(|slot| slot.line);
@@ -191,7 +190,7 @@ impl Pool {
             while let Some(slot) =
                 slots.next_if(|slot| slot.line as usize * LINE < begin + part.len())
             {
-                // No unit lies in two parts.
+                // A unit never lies in two parts.
                 for (line, data) in slot.versions.at_end() {
                     let at = line as usize * LINE - begin;
                     let end = (at + LINE).min(part.len());
@@ -204,7 +203,7 @@ impl Pool {
     }
 }
 
-/// The address of a file's first byte in memory, and how many bytes from there were mapped.
+/// The address of a file's first byte in memory, and the number of bytes mapped from there.
 fn bases(file: &FileEntry) -> Vec<(u64, u64)> {
     let mut bases: Vec<(u64, u64)> = Vec::new();
     for &(line, address, bytes) in &file.mapped {
@@ -218,7 +217,7 @@ fn bases(file: &FileEntry) -> Vec<(u64, u64)> {
     bases
 }
 
-/// The files that `names` mean: of a folder all in it that could be written, else the one file of that path or name.
+/// The files that `names` mean: all writable files of a folder, or else the one file of that path or name.
 pub(crate) fn chosen<'a>(
     files: &'a [FileEntry],
     names: &[PathBuf],
@@ -292,7 +291,7 @@ fn find<'a>(files: &'a [FileEntry], pool: &Path) -> Result<&'a FileEntry, String
     })
 }
 
-/// The path of each file's copy in the folder of copies: its name, after the folders that tell it from the others.
+/// The path of each file's copy in the folder of copies: its name, after those folders that tell it from the others.
 pub fn places(pools: &[Pool]) -> Vec<PathBuf> {
     let parent = |pool: &Pool| pool.path.parent().unwrap_or(Path::new("")).to_owned();
     let mut common = pools.first().map(parent).unwrap_or_default();

@@ -14,16 +14,16 @@ use crate::recording::persistence::{PendingState, Rise, Visit, replay};
 use crate::recording::pools::{FileEntry, entry, number, within};
 use crate::recording::{Recording, Site};
 
-/// The line that stands for what all system calls share; `sardonyx_recorder::maps::SYSTEM` puts it there.
+/// The line that stands for the state that all system calls share; `sardonyx_recorder::maps::SYSTEM` puts it there.
 const SYSTEM: u64 = (1 << 58) - 1;
-/// Contents of a line that are looked back through for a load, at most.
+/// A load is compared with at most this many earlier contents of its line.
 const BACK: usize = 64;
 const NEVER: u32 = u32::MAX;
 
-/// What the second thread did before the first thread's store was persistent.
+/// The effect of the second thread before the first thread's store was persistent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It made its own store persistent: the event of that.
+    /// The event at which its own store became persistent.
     Persisted(u32),
     Printed,
 }
@@ -50,11 +50,11 @@ pub(crate) struct Load {
     pub site: u32,
 }
 
-/// A row at which something was printed, and the thread that did it.
+/// A row at which something was printed, and the thread that printed it.
 type Printing = (u64, u16);
 
-/// The bytes that a site says, and the site of the instruction: the recorder puts a site below an instruction's for
-/// each of the parts of a line that it loads, whose address is the first byte times 64 plus the length less 1.
+/// Decodes the bytes that a site says, and the site of the instruction: the recorder puts a site below an instruction's
+/// for each of the parts of a line that it loads, whose address is the first byte times 64 plus the length less 1.
 fn loaded(sites: &[Site], site: u32) -> Option<(u64, u32)> {
     let Site { parent, pc, .. } = *sites.get(site as usize)?;
     let instruction = parent.checked_sub(1)?;
@@ -63,7 +63,7 @@ fn loaded(sites: &[Site], site: u32) -> Option<(u64, u32)> {
     (pc < 64 * 64 && !locked).then(|| ((u64::MAX >> (64 - length)) << first, instruction))
 }
 
-/// When each store is sure to persist, by the numbers of events.
+/// The event at which each store is sure to persist.
 struct Sure<'a> {
     recording: &'a Recording,
     at: Vec<u32>,
@@ -80,8 +80,8 @@ impl Visit for Sure<'_> {
     }
 }
 
-/// The stores of a thread that become persistent, in their order: the store, and the first event from there on at which
-/// one of them is persistent.
+/// Stores of each thread that become persistent, in their order, each with the first event at which it or a later one
+/// is persistent.
 fn effects(recording: &Recording, sure: &[u32]) -> FxHashMap<u16, Vec<(u32, u32)>> {
     let mut of: FxHashMap<u16, Vec<(u32, u32)>> = FxHashMap::default();
     for (event, &at) in sure.iter().enumerate().rev() {
@@ -102,7 +102,7 @@ fn changed(recording: &Recording, slot: u32, version: u32) -> u64 {
     differ.fold(0, |bytes, (at, (a, b))| bytes | u64::from(a != b) << at)
 }
 
-/// The loads of the files, and the thread of each row at which something was printed.
+/// Reads the loads of the files, and the thread of each row at which something was printed.
 fn read(recording: &Recording) -> Result<(Vec<Load>, Vec<Printing>)> {
     let mut reader = TraceReader::open(&recording.path)?;
     let files: Vec<FileEntry> = entry(reader.provenance(), "files");
@@ -122,7 +122,7 @@ fn read(recording: &Recording) -> Result<(Vec<Load>, Vec<Printing>)> {
     let (mut batch, mut at, mut row) = (Vec::new(), Vec::new(), 0);
     while reader.next_batch_at(&mut batch, Some(&mut at))? {
         for (record, site) in batch.iter().zip(&at) {
-            // The call that printed is told, then that it returns.
+            // A call that prints is recorded first, and its return after it.
             while let Some(before) = printed.next_if(|before| *before <= row) {
                 if record.line.0 == SYSTEM && before == row {
                     threads.push((row, record.thread));
@@ -149,7 +149,6 @@ fn read(recording: &Recording) -> Result<(Vec<Load>, Vec<Printing>)> {
     Ok((loads, threads))
 }
 
-/// The pairs of a recording, in the order of their first loads.
 pub fn races(recording: &Recording) -> Result<Vec<RacePair>> {
     if recording.threads() < 2 || recording.platform.unit() != 64 {
         return Ok(Vec::new());
@@ -179,7 +178,7 @@ pub(crate) fn pairs(
             continue;
         };
         let versions = &recording.lines[load.slot as usize].versions;
-        // The newest of the stores to these bytes that are not persistent yet.
+        // The newest store to these bytes that is not persistent yet counts.
         let stores = (1..=versions.at(last)).rev().take(BACK);
         let mut pending =
             stores.take_while(|&version| sure[versions.event(version) as usize] >= now);
@@ -228,7 +227,7 @@ mod tests {
     use crate::testing::Do::{self, Clflush, Clwb, Fence, Store};
     use crate::testing::recording;
 
-    /// A load of a line (by the order of first stores) before a row.
+    /// A load of a line before a row; lines are numbered by their first stores.
     fn load(row: u64, thread: u16, slot: u32) -> Load {
         Load {
             row,
@@ -256,7 +255,7 @@ mod tests {
         ];
         let pair = [(0, Effect::Persisted(3))];
         assert_eq!(found(&program, &[load(1, 1, 0)], &[]), pair);
-        // After its own store, before anything was stored, its own, and other bytes.
+        // A load after its own store, one before anything was stored, and one of other bytes are no pair.
         assert_eq!(found(&program, &[load(2, 1, 0)], &[]), []);
         assert_eq!(found(&program, &[load(0, 1, 0)], &[]), []);
         assert_eq!(found(&program, &[load(1, 0, 0)], &[]), []);
@@ -265,7 +264,7 @@ mod tests {
             ..load(1, 1, 0)
         };
         assert_eq!(found(&program, &[other], &[]), []);
-        // Printed before the store was persistent, and after.
+        // Something is printed before the store was persistent, and after.
         assert_eq!(
             found(&program, &[load(4, 2, 0)], &[(5, 2)]),
             [(0, Effect::Printed)]
@@ -274,7 +273,7 @@ mod tests {
         assert_eq!(found(&program, &[load(4, 2, 0)], &[(5, 1)]), []);
     }
 
-    /// Who makes what it used persistent first, or with its own, is right.
+    /// A thread that makes what it used persistent first, or together with its own, is right.
     #[test]
     fn what_is_persistent_by_then_is_no_pair() {
         let helps = [

@@ -1,5 +1,4 @@
-//! Reads the records of a recording: which of them are stores to the files that are cut, flushes of their lines, and
-//! fences.
+//! Reads the records of a recording, and keeps stores to the files that are cut, flushes of their lines, and fences.
 
 use std::path::PathBuf;
 
@@ -12,10 +11,10 @@ use crate::recording::pools::{FileEntry, Pool, entry, number, within};
 use crate::recording::versions::Versions;
 use crate::recording::{Act, Event, LINE, NOWHERE, PersistenceUnit, Recording};
 
-/// A number for some of the units of a file, in pages: a recording of millions of stores asks for one at each.
+/// The numbers of a file's units, in pages, because a recording of millions of stores looks one up for each.
 #[derive(Default)]
 struct UnitNumbers {
-    /// One more than the number, or 0.
+    /// The number plus one, or 0.
     pages: Vec<Option<Box<[u32; UnitNumbers::PAGE]>>>,
 }
 
@@ -45,18 +44,18 @@ pub(crate) struct Reading<G> {
     files: FxHashMap<u64, u16>,
     grounds: Vec<G>,
     slots: Vec<UnitNumbers>,
-    /// Current contents of each unit that is one line.
+    /// The current contents of each unit that is one line.
     held: Vec<Line>,
-    /// The other files, and how many stores they got, by their numbers.
+    /// The files that are not cut, by number, with the number of their stores.
     others: FxHashMap<u64, (PathBuf, u64)>,
-    /// Rows of each system call that made sure of lines, those of one call from the first to before the second.
+    /// The rows of each system call that made lines sure, from the first to before the second.
     syncs: Vec<(u64, u64)>,
     sync: usize,
-    /// The present call has made a line of the cut files persistent.
+    /// Set if the present call has made a line of the cut files persistent.
     synced: bool,
     unit: u32,
     on_disk: bool,
-    /// Events of stores that a thread saw at its flush, by unit, until the thread that made them tells.
+    /// Events of stores that a thread saw at its flush, by unit, until the thread that made them records its own.
     seen: FxHashMap<u32, usize>,
 }
 
@@ -89,7 +88,6 @@ impl Reading<()> {
 }
 
 impl<G: Fn(u32) -> Line> Reading<G> {
-    /// Reads all records.
     pub(crate) fn read(
         mut self,
         recording: &mut Recording,
@@ -150,7 +148,7 @@ impl<G: Fn(u32) -> Line> Reading<G> {
         let line = within(record.line.0);
         let sure = &mut recording.sure;
         let act = match (record.op, file) {
-            // On a disk nothing is sure but what a system call waited for.
+            // On a disk only a system call that waits makes something sure.
             (Op::Fence | Op::Clwb | Op::ClflushOpt | Op::Clflush, _)
                 if self.on_disk && !by_sync =>
             {
@@ -201,7 +199,7 @@ impl<G: Fn(u32) -> Line> Reading<G> {
         Some((act, false))
     }
 
-    /// Adds a store to its unit's versions: the unit, the version, and whether the store changed anything.
+    /// Adds a store to its unit's versions. Returns the unit, the version, and whether the store changed anything.
     fn store(&mut self, recording: &mut Recording, file: u16, record: &Record) -> (u32, u32, bool) {
         let line = within(record.line.0);
         let (lines, unit) = (&mut recording.lines, self.unit);
@@ -232,7 +230,7 @@ impl<G: Fn(u32) -> Line> Reading<G> {
         (slot, version, version > before)
     }
 
-    /// Nobody has stored to the line of a store that was seen at a flush: it is as before the program.
+    /// Whether the line of a store that was seen at a flush is as it was before the program.
     fn is_clean(&self, record: &Record) -> bool {
         let number = number(record.line.0);
         let file = number.and_then(|number| self.files.get(&number).copied());
@@ -243,7 +241,7 @@ impl<G: Fn(u32) -> Line> Reading<G> {
         })
     }
 
-    /// A store that was seen at another thread's flush is of the thread that tells of the next one to its line.
+    /// A store that was seen at another thread's flush belongs to the thread that records the next one to its line.
     fn credit(&mut self, recording: &mut Recording, slot: u32, seen: bool, by: Option<(u32, u16)>) {
         if seen {
             self.seen.insert(slot, recording.events.len());

@@ -22,7 +22,6 @@ const SYSTEM: [&str; 6] = [
     "/cargo/registry/",
 ];
 
-/// A function, at a line of its source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Frame {
     pub file: Option<String>,
@@ -30,13 +29,13 @@ pub struct Frame {
     pub function: Option<String>,
     pub module: String,
     pub inlined: bool,
-    /// The line comes from a separate file of debug information, as distributions have for their libraries.
+    /// Set if the line comes from a separate file of debug information, as distributions have for their libraries.
     #[serde(skip)]
     pub apart: bool,
 }
 
 impl Frame {
-    /// The user's own code has a line that is neither in a system header nor in a distribution's library.
+    /// Whether the line is the user's own: neither in a system header nor in a distribution's library.
     pub fn own(&self) -> bool {
         let system = |file: &String| SYSTEM.iter().any(|part| file.contains(part));
         !self.apart
@@ -76,8 +75,8 @@ fn plain(name: &str) -> String {
     }
 }
 
-/// The innermost frame of the user's own code that is in no header, for a flush or a fence: headers hold small
-/// functions that everything calls. If all frames are in headers, the innermost.
+/// The innermost frame of the user's own code that is not in a header, for a flush or a fence: headers hold small
+/// functions that everything calls. If all frames are in headers, it is the innermost.
 pub fn caller(stack: &[Frame]) -> Option<&Frame> {
     let mut own = stack.iter().filter(|frame| frame.own());
     own.clone()
@@ -87,21 +86,20 @@ pub fn caller(stack: &[Frame]) -> Option<&Frame> {
 
 struct Loaded {
     loader: Loader,
-    /// Offset in the file, length, address: the loadable parts.
+    /// The loadable parts: offset in the file, length, address.
     parts: Vec<(u64, u64, u64)>,
     lines: bool,
-    /// Debug information that lies in another file than the library itself.
+    /// Set if the debug information lies in another file than the library itself.
     apart: bool,
 }
 
-/// The lines of code of a recording's sites.
 pub struct Sources<'a> {
     recording: &'a Recording,
     loaded: FxHashMap<&'a Path, Option<Loaded>>,
     stacks: FxHashMap<u32, Vec<Frame>>,
 }
 
-/// The recorded program: it comes first in memory, where QEMU loads it before its libraries.
+/// The recorded program, which comes first in memory, because QEMU loads it before its libraries.
 fn program(recording: &Recording) -> Option<&Module> {
     let named = |m: &&Module| {
         let name = m.path.file_name();
@@ -136,7 +134,8 @@ fn load(path: &Path, is_program: bool) -> Option<Loaded> {
     })
 }
 
-/// Folders of distributions' debug information, and of what debuginfod's clients were sent. Nothing is sent for here.
+/// Folders of distributions' debug information, and of files that debuginfod's clients have fetched. Nothing is fetched
+/// here.
 fn debug_folders() -> Vec<PathBuf> {
     let named = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let home = named("HOME");
@@ -153,7 +152,7 @@ fn debug_folders() -> Vec<PathBuf> {
         .collect()
 }
 
-/// The file with a program's debug information, and the one that it shares with others, if there is one.
+/// The file with a program's debug information, and the file that it shares with others, if there is one.
 fn debug_file(bytes: &[u8], folders: &[PathBuf]) -> Option<(PathBuf, Option<PathBuf>)> {
     let find = |id: &[u8]| {
         let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -201,7 +200,7 @@ impl<'a> Sources<'a> {
     /// passes.
     ///
     /// # Errors
-    /// See above; nothing is wrong with a recording without places.
+    /// The program has no line numbers, or has changed.
     pub fn check(&mut self) -> Result<()> {
         let recording = self.recording;
         if recording.sites.is_empty() {
@@ -247,7 +246,7 @@ impl<'a> Sources<'a> {
             .as_ref()
     }
 
-    /// The functions at a site's instruction, those inlined first.
+    /// The functions at a site's instruction, inlined ones first.
     fn at(&mut self, site: u32, pc: u64) -> Vec<Frame> {
         let recording = self.recording;
         let program = (recording.sites.get(site as usize)).map_or(0, |site| site.program);
@@ -278,13 +277,13 @@ impl<'a> Sources<'a> {
         Some(self.loaded(path)?.parts.clone())
     }
 
-    /// A file has lines of code of its own, in itself.
+    /// Whether a file has lines of code of its own, in itself.
     pub fn has_own_lines(&mut self, path: &'a Path) -> bool {
         self.loaded(path)
             .is_some_and(|loaded| loaded.lines && !loaded.apart)
     }
 
-    /// The functions at an address of a file, as the file itself counts addresses; those inlined first.
+    /// The functions at an address of a file, by the file's own addresses, inlined ones first.
     pub fn frames(&mut self, path: &'a Path, address: Option<u64>) -> Vec<Frame> {
         let name = path
             .file_name()
@@ -331,7 +330,6 @@ impl<'a> Sources<'a> {
         frames
     }
 
-    /// The stack of calls at a site, the innermost first.
     pub fn stack(&mut self, site: u32) -> Vec<Frame> {
         if let Some(known) = self.stacks.get(&site) {
             return known.clone();
@@ -357,7 +355,7 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// A program whose debug information is elsewhere, under its build's identity.
+    /// The debug information of the program is in another file, under the identity of its build.
     #[test]
     fn debug_information_apart_is_found_by_the_identity_of_the_build() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What a unit of persistence held, one content after another: a line of 64 bytes, or a sector or a page of a file on a
+//! The contents of a unit of persistence, one after another: a line of 64 bytes, or a sector or a page of a file on a
 //! disk.
 //!
 //! Of each content only the words that changed are kept, and now and then all words of the line, so that any content is
@@ -20,7 +20,7 @@ pub fn hash_of(file: u16, line: u32, data: &Line) -> u64 {
 
 #[derive(Clone, Copy, Debug)]
 struct WordChange {
-    /// A hash of the whole unit, in two halves, so that this is 20 bytes.
+    /// A hash of the whole unit, in two halves, so that the structure has 20 bytes.
     hash: [u32; 2],
     event: u32,
     at: u32,
@@ -35,11 +35,10 @@ struct UnitLine {
     line: u32,
     /// The index of the words that the line held before its first store.
     ground: u32,
-    /// The unit's versions that changed it; left empty in a unit of one line, where all did.
+    /// The unit's versions that changed the line; empty in a unit of one line, where all did.
     versions: Vec<u32>,
 }
 
-/// The contents of a unit, by number; 0 is what it held before the program.
 #[derive(Clone, Debug)]
 pub struct Versions {
     changes: Vec<WordChange>,
@@ -53,7 +52,8 @@ pub fn words_of(data: &Line) -> [u64; WORDS] {
     std::array::from_fn(|i| u64::from_le_bytes(data[i * 8..i * 8 + 8].try_into().expect("8 bytes")))
 }
 
-/// Makes room for more, and for a quarter of what is there: there are millions of these, and twice as much would stand empty.
+/// Makes room for `more`, and for a quarter of what is there. There are millions of these lists, and doubling would
+/// leave half of them empty.
 fn room<T>(all: &mut Vec<T>, more: usize) {
     if all.capacity() - all.len() < more {
         all.reserve_exact(more.max(all.len() / 4));
@@ -61,7 +61,7 @@ fn room<T>(all: &mut Vec<T>, more: usize) {
 }
 
 impl Versions {
-    /// A unit before any store: one line of a file, or several.
+    /// Makes a unit before any store: one line of a file, or several.
     pub fn new(file: u16, is_line: bool) -> Versions {
         Versions {
             changes: Vec::new(),
@@ -85,13 +85,13 @@ impl Versions {
         self.changes[version as usize].event
     }
 
-    /// The number of the content that an event left, if there was any by then.
+    /// The number of the content that an event left, if there was one by then.
     pub fn at(&self, event: u32) -> u32 {
         let changes = self.changes.get(1..).unwrap_or_default();
         changes.partition_point(|change| change.event <= event) as u32
     }
 
-    /// The number of the contents `from..=to` that were made up to an event, if events are in order there.
+    /// Counts the contents of `from..=to` that were made up to an event, if events are in order there.
     pub fn made_by(&self, from: u32, to: u32, event: u32) -> u32 {
         let range = from as usize..=to as usize;
         self.changes[range].partition_point(|change| change.event <= event) as u32
@@ -104,7 +104,6 @@ impl Versions {
         }
     }
 
-    /// A hash of a content; equal bytes have equal hashes.
     pub fn hash(&self, version: u32) -> u64 {
         let [high, low] = self.changes[version as usize].hash;
         u64::from(high) << 32 | u64::from(low)
@@ -118,7 +117,7 @@ impl Versions {
         at
     }
 
-    /// Notes that the line holds this from an event on; `ground` says what it held before the program. Returns the
+    /// Notes the content of the line from an event on; `ground` says what it held before the program. Returns the
     /// content's number, which is the last one's if nothing changed.
     pub fn push(
         &mut self,
@@ -130,7 +129,7 @@ impl Versions {
         self.push_over(None, line, data, event, ground)
     }
 
-    /// Takes also what the line held before, from a caller who knows it.
+    /// Takes the line's content from before too, from a caller that knows it.
     pub fn push_over(
         &mut self,
         held: Option<&Line>,
@@ -183,7 +182,7 @@ impl Versions {
         let words = words_of(ground);
         let at = self.keep(&words, u8::MAX);
         if self.changes.is_empty() {
-            // Of the lines that are stored to later no more is known than that they are as before.
+            // Lines that are stored to later are only known to be as before.
             let hash = hash_of(self.file, line, ground);
             room(&mut self.changes, 2);
             self.changes.push(WordChange {
@@ -239,14 +238,13 @@ impl Versions {
         data
     }
 
-    /// The line that a content changed, and what that line held before and holds since.
+    /// The line that a content changed, with its bytes before and since.
     pub fn change(&self, version: u32) -> (u32, Line, Line) {
         let part = self.changes[version as usize].part as usize;
         let before = self.data_of(part, version.saturating_sub(1));
         (self.parts[part].line, before, self.data_of(part, version))
     }
 
-    /// The bytes of a content of a unit of one line.
     pub fn data(&self, version: u32) -> Line {
         debug_assert!(self.is_line);
         self.data_of(0, version)
@@ -273,7 +271,7 @@ mod tests {
         *seed >> 33
     }
 
-    /// Every content of a unit of some lines, against a list of whole copies.
+    /// Compares every content of a unit of some lines with a list of whole copies.
     fn check(lines: u32, stores: usize) {
         let (mut seed, ground) = (7, [9; 64]);
         let mut versions = Versions::new(0, lines == 1);

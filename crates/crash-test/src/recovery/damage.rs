@@ -1,12 +1,13 @@
-//! Damage of many forms, by which a recovery that holds no byte to anything is told from one that found nothing wrong:
-//! it copes with everything turned into zeros, into random bytes and into many mixtures of both with what it was.
+//! Damage of many forms, which tells a recovery that checks nothing from one that found nothing wrong: the former copes
+//! with everything turned into zeros, into random bytes and into many mixtures of both with what it was.
 
-/// Forms of damage. A check is done after the first that it notices; one that copes with all holds bytes to nothing.
+/// The number of forms. A check is done after the first form that it notices; a recovery that copes with all of them
+/// checks no bytes.
 pub const FORMS: u32 = 34;
-/// Bytes that are changed together: a flag can stay while what it vouches for goes.
+/// This many bytes are changed together: a flag can stay while the data that it vouches for change.
 const WORD: usize = 8;
 
-/// Damages bytes that begin at a place, which with the form decides what becomes of each word.
+/// Damages bytes that begin at a place, which with the form decides what happens to each word.
 pub fn damage(form: u32, place: u64, bytes: &mut [u8]) {
     for (number, word) in bytes.chunks_mut(WORD).enumerate() {
         let drawn = mixed((place + (number * WORD) as u64) ^ u64::from(form) << 56);
@@ -34,7 +35,7 @@ fn mixed(seed: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// A check that reads a byte only where a flag is set, and one that compares two words.
+    /// A check that reads a byte only if a flag is set, and one that compares two words.
     #[test]
     fn even_a_narrow_check_notices_a_form() {
         let notices = |check: fn(&[u8]) -> bool, before: &[u8]| {

@@ -1,4 +1,4 @@
-//! How a recovery ended.
+//! The end of a recovery.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {

@@ -1,5 +1,5 @@
-//! Ends what recoveries leave behind: processes that have left their group (`setsid`, daemons). All that a recovery
-//! starts has a mark in its environment; one that clears its environment as well stays.
+//! Ends processes that recoveries leave behind because they have left their group (`setsid`, daemons). All that a
+//! recovery starts has a mark in its environment; a process that clears its environment as well stays.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -8,14 +8,14 @@ use std::time::Duration;
 
 /// The variable that marks the processes of a recovery with the folder that it was given.
 pub const MARK: &str = "SARDONYX_RECOVERY";
-/// Recoveries of one folder between two looks: all processes are looked at, which takes about as long as a recovery.
+/// All processes are looked at once in this many recoveries of a folder, because a look takes about as long as a
+/// recovery.
 const BETWEEN: u32 = 64;
-/// Looks in a row, each of which may find what a process has started since the last.
+/// At most this many looks follow each other, each of which may find what a process has started since the last.
 const LOOKS: usize = 100;
-/// Between two looks, for what was killed to end.
+/// The pause between two looks, in which killed processes end.
 const DYING: Duration = Duration::from_millis(1);
 
-/// The environment of a recovery in a folder.
 pub fn environment(folder: &Path) -> impl Iterator<Item = OsString> {
     let joined = |name: &std::ffi::OsStr, value: &std::ffi::OsStr| {
         let mut pair = name.to_owned();
@@ -38,7 +38,6 @@ pub struct LeftBehind {
 }
 
 impl LeftBehind {
-    /// Of recoveries that are given that folder.
     pub fn of_folder(folder: &Path) -> LeftBehind {
         LeftBehind {
             folder: folder.to_owned(),
@@ -46,7 +45,7 @@ impl LeftBehind {
         }
     }
 
-    /// A recovery has ended.
+    /// Counts a recovery that has ended, and looks if it is time.
     pub fn ran(&mut self) {
         self.ran += 1;
         if self.ran.is_multiple_of(BETWEEN) {
@@ -68,7 +67,8 @@ impl LeftBehind {
             }
             looks_without_any = 0;
             for process in left {
-                // SAFETY: a system call without memory; no recovery of the folder runs, so the process is one that was left.
+                // SAFETY: a system call without memory; no recovery of the folder runs, so the process is one that was
+                // left.
                 unsafe { libc::kill(process, libc::SIGKILL) };
             }
             std::thread::sleep(DYING);
@@ -84,7 +84,6 @@ impl Drop for LeftBehind {
     }
 }
 
-/// Processes with the mark of a folder.
 fn marked(folder: &Path) -> Vec<libc::pid_t> {
     let mark = [MARK.as_bytes(), b"=", folder.as_os_str().as_bytes()].concat();
     let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();

@@ -1,4 +1,4 @@
-//! Runs the program's recovery on a file, within limits, and says how it ended.
+//! Runs the program's recovery on a file, within limits, and tells how it ended.
 
 pub mod damage;
 pub mod ending;
@@ -21,23 +21,22 @@ use crate::recovery::ending::Ended;
 use crate::recovery::oracle::Oracle;
 use crate::{CrashTestError, Result};
 
-/// The most of a recovery's output that is kept: its end.
+/// At most this much of a recovery's output is kept, from its end.
 const OUTPUT: u64 = 2000;
 
-/// The recovery: what to run, and what it may use.
 #[derive(Clone, Debug)]
 pub struct Recovery {
     /// The command's words, with `{pool}`, `{pool2}` .., `{pools}` and `{acks}` for the files.
     pub words: Vec<String>,
     pub ok: Vec<i32>,
     pub time: Duration,
-    /// The limit of its address space, in bytes.
+    /// The limit of the address space, in bytes.
     pub memory: u64,
     pub oracle: Option<Oracle>,
 }
 
-/// Why a recovery failed: how it ended, and the last line that it printed without its numbers, because the same fault
-/// at another cut or of another key prints other numbers.
+/// The reason for a recovery's failure: how it ended, and the last line that it printed without its numbers, because
+/// the same fault at another cut or of another key prints other numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
     ended: Ended,
@@ -48,9 +47,9 @@ impl Reason {
     pub fn from_ending(ended: Ended, said: &str) -> Reason {
         let line = match ended {
             Ended::Status(_) => said.lines().next_back().unwrap_or_default(),
-            // Where a signal or the time-out ends it, the last line is whatever came before, and may be half of one.
+            // If a signal or the time-out ends it, the last line is whatever came before, and may be half of one.
             Ended::Signal(_) | Ended::TimedOut => "",
-            // What differs is of the operation that was cut.
+            // The rest of the line is about the operation that was cut.
             Ended::NoPrefix => said.split(':').next().unwrap_or_default(),
         };
         Reason {
@@ -60,7 +59,7 @@ impl Reason {
     }
 }
 
-/// Each word with a digit in it becomes `#`.
+/// Replaces each word with a digit in it by `#`.
 fn without_numbers(line: &str) -> String {
     let word = |part: &str| match part.contains(|c: char| c.is_ascii_digit()) {
         true => "#".to_owned(),
@@ -76,7 +75,6 @@ fn without_numbers(line: &str) -> String {
         .collect()
 }
 
-/// The files that a recovery is given.
 #[derive(Clone, Copy, Debug)]
 pub struct RecoveryFiles<'a> {
     pub pools: &'a [PathBuf],
@@ -98,7 +96,6 @@ impl RecoveryFiles<'_> {
         }
     }
 
-    /// A word with each name in braces that is one replaced by its file.
     fn replaced(&self, word: &str) -> OsString {
         let mut done = OsString::new();
         let mut rest = word;
@@ -122,7 +119,7 @@ impl RecoveryFiles<'_> {
     }
 }
 
-/// The first placeholder in some words for a pool that is not there.
+/// The first placeholder in some words for a pool that does not exist.
 pub fn unknown_pool(words: &[String], pools: usize) -> Option<String> {
     let names = words.iter().flat_map(|word| word.split('{').skip(1));
     let mut names = names
@@ -152,8 +149,8 @@ impl Recovery {
         words.map(|word| files.replaced(word)).collect()
     }
 
-    /// Why its output may not be printed after this many acknowledged operations; `None` if it may, or if outputs are
-    /// not compared.
+    /// The reason why the output may not be printed after this many acknowledged operations; `None` if it may, or if
+    /// outputs are not compared.
     pub fn differs(
         &self,
         output: &Path,
@@ -166,7 +163,7 @@ impl Recovery {
         Ok(oracle.differs(&printed, acknowledged()))
     }
 
-    /// Runs it on some files, at most for some time; its output and errors go to the file `output`.
+    /// Runs the recovery on some files within some time; its output and errors go to the file `output`.
     pub fn run(&self, given: RecoveryFiles<'_>, output: &Path, time: Duration) -> Result<Ended> {
         match self.oracle {
             Some(_) => self.run_apart(given, output, time),
@@ -174,8 +171,8 @@ impl Recovery {
         }
     }
 
-    /// As [`Recovery::run`]; returns also the pages that it touched in the pools that are followed, or all pages if
-    /// that cannot be seen.
+    /// Runs the recovery as [`Recovery::run`] does, and returns also the pages that it touched in the pools that are
+    /// followed, or all pages if that cannot be seen.
     pub fn run_seen(
         &self,
         given: RecoveryFiles<'_>,
@@ -200,7 +197,7 @@ impl Recovery {
         Ok((ended, TouchedPages::whole()))
     }
 
-    /// As [`Recovery::run`], but its errors go to a file beside `output`.
+    /// Runs the recovery as [`Recovery::run`] does, with its errors in another file beside `output`.
     pub fn run_apart(
         &self,
         given: RecoveryFiles<'_>,
@@ -220,7 +217,7 @@ impl Recovery {
         let failed = || CrashTestError::io(output.display());
         let (file, errors) = files(output, errors)?;
         let words = self.command(given);
-        // Nothing here needs a fork: the standard library starts it by posix_spawn.
+        // The standard library starts the command by posix_spawn as long as nothing here needs a fork.
         let mut child = Command::new(&words[0])
             .args(&words[1..])
             .stdin(Stdio::null())
@@ -240,7 +237,7 @@ impl Recovery {
             rlim_cur: self.memory,
             rlim_max: self.memory,
         };
-        // SAFETY: the child has not been waited for, so the number is its; the limit lives through the call.
+        // SAFETY: the child has not been waited for, so the number is its own; the limit lives through the call.
         let in_time = unsafe {
             libc::prlimit(id, libc::RLIMIT_AS, &raw const limit, std::ptr::null_mut());
             let process = libc::syscall(libc::SYS_pidfd_open, id, 0) as i32;
@@ -256,7 +253,7 @@ impl Recovery {
                 ready = libc::poll(&raw mut waited, 1, most); // a signal of ours came between
             }
             libc::close(process);
-            // What it started goes with it; it is still a zombie, so that the group is its own.
+            // The recovery's descendants end with it. It is still a zombie, so the group is its own.
             libc::kill(-id, libc::SIGKILL);
             ready > 0
         };
@@ -269,7 +266,7 @@ impl Recovery {
     }
 }
 
-/// The files for what it prints, and for what it says of errors, which is the same where none is named.
+/// Opens the files for the output and for the errors, which are one file if no other is named.
 fn files(output: &Path, errors: Option<&Path>) -> Result<(File, File)> {
     let failed = || CrashTestError::io(output.display());
     let file = File::create(output).map_err(failed())?;

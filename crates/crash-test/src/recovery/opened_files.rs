@@ -1,5 +1,5 @@
-//! Which files a recovery opens besides its copies of the pools, and which of the copies: seen once, from its system
-//! calls, before anything else.
+//! The files that a recovery opens besides its copies of the pools, and which copies it opens: seen once, from its
+//! system calls, before anything else.
 //!
 //! Many recoveries run at a time, each on a copy of its own. One that writes to a shared file would disturb the others,
 //! and one that writes to the user's own pool would spoil it.
@@ -23,7 +23,7 @@ const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
     | libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_EXITKILL;
 const AT_CALL: libc::c_int = libc::SIGTRAP | 0x80;
-/// Calls that open a file; the older two are x86-64's alone.
+/// Calls that open a file; the older two exist only on x86-64.
 #[cfg(target_arch = "x86_64")]
 const OPENING: [libc::c_long; 4] = [
     libc::SYS_openat,
@@ -37,10 +37,10 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Default)]
 pub struct Opened {
-    /// Files outside of its folder that it opened for writing.
+    /// Files outside of the recovery's folder that it opened for writing.
     pub written: Vec<PathBuf>,
     pub own: Vec<PathBuf>,
-    /// For each copy, that it was opened; `None` if the command may not be traced.
+    /// Whether each copy was opened; `None` if the command may not be traced.
     pub copies: Option<Vec<bool>>,
 }
 
@@ -66,8 +66,8 @@ fn spawn_traced(words: &[std::ffi::OsString], seconds: u32) -> std::io::Result<C
     command.spawn()
 }
 
-/// The files that the command opens within some time, in whole seconds; `own` are the program's pools, `copies` their
-/// copies in a folder.
+/// Runs the command within some whole seconds, and finds the files that it opens; `own` are the program's pools,
+/// `copies` their copies in a folder.
 pub fn opened(
     words: &[std::ffi::OsString],
     own: &[&Path],
@@ -95,7 +95,7 @@ pub fn opened(
         if !libc::WIFSTOPPED(status) {
             known.remove(&process);
             if process == first {
-                // What it started goes with it, as it does after every recovery.
+                // The recovery's descendants end with it, as after every recovery.
                 // SAFETY: the group of our own child, which led it.
                 unsafe { libc::kill(-first, libc::SIGKILL) };
             }
@@ -129,7 +129,7 @@ pub fn opened(
         } else if status >> 16 == 0 && signal != libc::SIGTRAP {
             pass = signal;
         }
-        // SAFETY: as above.
+        // SAFETY: it is stopped and ours.
         unsafe { libc::ptrace(libc::PTRACE_SYSCALL, process, 0, pass) };
     }
     told

@@ -1,5 +1,5 @@
-//! What a pool may hold after a cut, where there is no check: what the program itself makes of a beginning of its
-//! operations.
+//! The contents that a pool may have after a cut if there is no check: those that the program itself makes of a
+//! beginning of its operations.
 //!
 //! The driver takes its operations from a file, one a line. It is run without a cut on each beginning of that file, and
 //! the recovery prints what each pool holds. After a cut the recovery must print one of these: of no fewer operations
@@ -22,14 +22,14 @@ use crate::recovery::ending::Ended;
 use crate::recovery::{Recovery, RecoveryFiles, said};
 use crate::{CrashTestError, Result};
 
-/// Lines of a difference that are named, of each side.
+/// A difference names at most this many lines of each side.
 const NAMED: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Acknowledged {
-    /// By a line of what the program printed for each.
+    /// The program printed a line for each operation that was done.
     Lines,
-    /// Not at all: any beginning will do.
+    /// Nothing was acknowledged, so any beginning will do.
     None,
 }
 
@@ -47,7 +47,8 @@ impl Oracle {
     /// Runs the driver and the recovery on every beginning of the operations; `None` if the question has none.
     ///
     /// # Errors
-    /// They fail on one, do not print the same twice, or print the same of all; what was printed is not a line for each operation.
+    /// They fail on a beginning, do not print the same twice, or print the same for all; or the program did not print a
+    /// line for each operation.
     pub fn learn(
         question: &Question,
         recording: &Recording,
@@ -96,7 +97,7 @@ impl Oracle {
         self.acknowledged == Acknowledged::Lines
     }
 
-    /// Why an output may not be printed after this many acknowledged operations; `None` if it may.
+    /// The reason why an output may not be printed after this many acknowledged operations; `None` if it may.
     pub fn differs(&self, output: &[u8], acknowledged: usize) -> Option<String> {
         let last = self.outputs.len() - 1;
         let (from, to) = match self.acknowledged {
@@ -118,10 +119,10 @@ impl Oracle {
         }
         let differences = |number: &usize| {
             let (lacks, has) = difference(&self.outputs[*number], output);
-            // Of two that are as near the later, against which a line is another and not one too many.
+            // The later of two equally near beginnings counts: against it a line differs, and is not one too many.
             (lacks.len().max(has.len()), last - *number)
         };
-        // The nearest of those that may be; of all only if one is nearer by half.
+        // The nearest beginning of those allowed is named, and one of all only if it is nearer by half.
         let within = (from..=to).map(|n| differences(&n)).min();
         let anywhere = (0..=last).map(|n| differences(&n)).min();
         let (within, anywhere) = (within.unwrap_or_default(), anywhere.unwrap_or_default());
@@ -170,7 +171,8 @@ impl Oracle {
     }
 }
 
-/// Lines that the first has and the second lacks, and the other way around, in their order.
+/// The lines that the first has and the second lacks, and those that the second has and the first lacks, in their
+/// order.
 fn difference<'a>(whole: &'a [u8], other: &'a [u8]) -> (Vec<&'a [u8]>, Vec<&'a [u8]>) {
     let lines = |bytes: &'a [u8]| bytes.split_inclusive(|&b| b == b'\n');
     let mut counts: FxHashMap<&[u8], i64> = FxHashMap::default();
@@ -190,7 +192,6 @@ fn difference<'a>(whole: &'a [u8], other: &'a [u8]) -> (Vec<&'a [u8]>, Vec<&'a [
     (lacks, has)
 }
 
-/// The program must have printed a line for each operation.
 fn check_lines(recording: &Recording, operations: usize) -> Result<()> {
     let path = recording.path.display();
     if !recording.has_acks {
@@ -220,8 +221,8 @@ struct Prefixes<'a> {
 }
 
 impl Prefixes<'_> {
-    /// Runs every beginning once, and half of them and the whole once more: a recovery that prints other things at each
-    /// run cannot be compared.
+    /// Runs every beginning once, and half of them and the whole once more, because the outputs of a recovery that
+    /// prints something else at each run cannot be compared.
     fn all(&self) -> Result<Vec<Vec<u8>>> {
         let count = self.operations.len();
         let numbers: Vec<usize> = (0..=count).chain([count / 2, count]).collect();
@@ -245,7 +246,7 @@ impl Prefixes<'_> {
                             Err(e) => {
                                 next.store(numbers.len(), Ordering::Relaxed);
                                 let mut problem = problem.lock().expect("nobody panics with it");
-                                // The same whoever comes first.
+                                // The earliest problem counts, so that the workers' turns do not matter.
                                 if problem.as_ref().is_none_or(|(least, _)| at < *least) {
                                     *problem = Some((at, e));
                                 }

@@ -7,7 +7,7 @@ pub struct Call {
     pub answer: u64,
 }
 
-/// The call at which the process has stopped; `None` with an error of the system's if it may not be asked.
+/// The call at which the process has stopped; `None`, with the system's error, if it may not be read.
 pub fn call(process: libc::pid_t) -> Option<Call> {
     // SAFETY: zeros are valid registers, and the call fills as many bytes of them as it is told, or fails.
     let registers = unsafe {

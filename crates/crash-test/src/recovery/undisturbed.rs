@@ -15,15 +15,16 @@ use crate::recovery::opened_files::Opened;
 use crate::search::bench::{Bench, SearchState};
 use crate::{CrashTestError, Result};
 
-/// A recovery's time, in times of the undisturbed one, and at least.
+/// A recovery may take this many times as long as the undisturbed one, or the time below if that is longer.
 const PATIENCE: u32 = 50;
 const LEAST_TIME: Duration = Duration::from_secs(2);
 
-/// The recovery on the pool as the program left it, twice: it must cope, and it must leave the program's own pool alone. The budget's clock
-/// begins here; gives the shorter time, or `None` if the budget ends before the first end.
+/// Runs the recovery twice on the pool as the program left it: it must cope, and it must leave the program's own pool
+/// unchanged. The budget's clock begins here. Returns the shorter time, or `None` if the budget ends before the first
+/// end.
 ///
 /// # Errors
-/// It does not cope, or writes elsewhere.
+/// The recovery does not cope, or writes elsewhere.
 pub(crate) fn undisturbed(
     shared: &mut SearchState,
     question: &Question,
@@ -90,7 +91,7 @@ pub(crate) fn undisturbed(
     Ok(least)
 }
 
-/// Why a recovery failed on the pool as the program left it, and what to do.
+/// The error for a recovery that failed on the pool as the program left it, with the remedy.
 fn failed(bench: &Bench<'_>, ended: Ended) -> CrashTestError {
     let recording = &bench.shared.recording;
     let said = match bench.said() {
@@ -167,7 +168,6 @@ fn check_opened(
     Ok(())
 }
 
-/// The hash of what a file holds, if it can be read.
 fn hash(path: &Path) -> Option<blake3::Hash> {
     let mut hasher = blake3::Hasher::new();
     std::io::copy(&mut File::open(path).ok()?, &mut hasher).ok()?;

@@ -1,4 +1,4 @@
-//! What became of a store that was late: whether and where it was flushed and fenced.
+//! The fate of a store that was late: whether and where it was flushed and fenced.
 
 use crate::recording::{Act, Recording};
 
@@ -52,10 +52,9 @@ pub fn fate(recording: &Recording, store: u32, cut: u32) -> Fate {
 }
 
 impl Fate {
-    /// The fate in words, for a file on a disk or in persistent memory; `place` gives the place of an event.
     pub fn words(self, on_disk: bool, mut place: impl FnMut(u32) -> String) -> Option<String> {
         if on_disk {
-            // A system call that waits is flushes and their fence.
+            // A system call that waits was recorded as flushes and their fence.
             return Some(match self {
                 Fate::NeverFlushed | Fate::NeverFenced(_) => "never synced".to_owned(),
                 Fate::FlushedTooLate(sync) | Fate::FencedTooLate(_, sync) => {

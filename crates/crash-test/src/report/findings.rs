@@ -1,4 +1,4 @@
-//! What an exploration found, and the verdict.
+//! The findings of an exploration, and the verdict.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct Violation {
 /// A round of the search, which leaves out what the causes known by then explain.
 #[derive(Clone, Debug)]
 pub struct Round {
-    /// The round's cuts, in which more stores count as persistent at once than in the first round's.
+    /// The round's cuts, with more stores that count as persistent at once than in the first round.
     pub course: Arc<Course>,
     /// Lines of code whose stores count as persistent at once in this round.
     pub assumed: Vec<String>,
@@ -34,25 +34,25 @@ pub struct Findings {
     pub violations: Vec<Violation>,
     /// Violations that were reduced: the violation's index, and the lines that decide.
     pub reduced: Vec<(usize, Reduced)>,
-    /// Kinds of violations that there was no time to reduce completely.
+    /// The number of kinds of violations that there was no time to reduce completely.
     pub unreduced: usize,
     /// The first cut to be tried; `None` if the budget ended before it was found.
     pub start: Option<u32>,
-    /// The recovery copes at no cut with what was fenced, but with everything from the start on.
+    /// Set if the recovery copes at no cut with what was fenced, but with everything from the start on.
     pub never_sure: bool,
     pub no_start: Option<NoStart>,
     /// Seconds from the first recovery until the first cut to be tried was found.
     pub start_seconds: f64,
     pub images: u64,
     pub recoveries: u64,
-    /// Images tried and images failed, by the event that the cut comes before.
+    /// The number of images tried, and of images that failed, by the event that the cut comes before.
     pub by_event: FxHashMap<u32, (u32, u32)>,
     pub rounds: Vec<Round>,
-    /// Violations that a known cause explains, without a reduction of their own.
+    /// The number of violations that a known cause explains, without a reduction of their own.
     pub explained: usize,
     pub(crate) seen: FxHashSet<u64>,
     pub(crate) failed: FxHashMap<(u32, Kind), u32>,
-    /// Images tried at cuts at which the pool is still being made.
+    /// The number of images tried at cuts at which the pool is still being made.
     pub creation: u64,
     /// The number of [`images::PASSES`] completed over these cuts, and whether all of them were to be.
     pub creation_passes: usize,
@@ -66,7 +66,7 @@ pub struct Findings {
     /// Seconds from the first recovery to the end, reductions included.
     pub seconds: f64,
     pub finished: bool,
-    /// Why finding no violation says nothing, each with the remedy.
+    /// Reasons why finding no violation says nothing, each with the remedy.
     pub blind: Vec<String>,
     /// The number of [`images::PASSES`] that were completed.
     pub passes: usize,
@@ -76,12 +76,12 @@ pub struct Findings {
     pub time_limit: f64,
 }
 
-/// Why the first cut to be tried was not found: the budget ended.
+/// The stage in which the budget ended before the first cut to be tried was found.
 #[derive(Clone, Debug)]
 pub enum NoStart {
-    /// During the first recovery, of the pool as the program left it.
+    /// The budget ended in the first recovery, of the pool as the program left it.
     Undisturbed,
-    /// While the first cut at which the recovery copes was searched for.
+    /// The budget ended in the search for the first cut at which the recovery copes.
     Search {
         tried: u32,
         /// The end of the recovery at the last cut that was tried, and its output.
@@ -92,9 +92,9 @@ pub enum NoStart {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Violation,
-    /// None failed, and the first pass over the cuts was completed.
+    /// No image failed, and the first pass over the cuts was completed.
     NoViolation,
-    /// None failed, and the budget ended before the first pass over the cuts did.
+    /// No image failed, and the budget ended before the first pass over the cuts did.
     Unsaid,
 }
 

@@ -30,7 +30,7 @@ fn held(recording: &Recording, sources: &mut Option<Sources<'_>>) -> Option<Stri
     Some(own_place(recording, sources, recording.held?))
 }
 
-/// Stores that a sentence names, at most.
+/// A sentence names at most this many stores.
 const NAMED: usize = 3;
 
 fn listed(stores: &[Store]) -> String {
@@ -79,11 +79,11 @@ fn sentence(early: &[Store], late: &[Store], ended: Ended) -> String {
     }
 }
 
-/// Events that a timeline shows before a cut, and after it.
+/// A timeline shows this many events before a cut, and this many after it.
 const BEFORE: usize = 48;
 const AFTER: usize = 16;
 
-/// The name of an act in a timeline and its unit; none for what a timeline leaves out.
+/// The name of an act in a timeline, with its unit; `None` if timelines leave it out.
 fn shown_as(act: Act, on_disk: bool) -> Option<(&'static str, Option<u32>)> {
     Some(match act {
         Act::Store {
@@ -102,7 +102,8 @@ fn shown_as(act: Act, on_disk: bool) -> Option<(&'static str, Option<u32>)> {
     })
 }
 
-/// The neighbourhood of a cut: events with their lines and places, and cuts with how many images failed there.
+/// The neighbourhood of a cut: events with their lines and places, and cuts with the number of images that failed
+/// there.
 fn timeline(
     explored: &Explored,
     sources: &mut Option<Sources<'_>>,
@@ -203,7 +204,7 @@ fn told(explored: &Explored, sources: &mut Option<Sources<'_>>, cause: &Cause) -
 
 struct CutCounts {
     cuts: usize,
-    /// Cuts from the first to be tried on.
+    /// The number of cuts from the first to be tried on.
     from_start: usize,
     tried: usize,
     moments: usize,
@@ -211,7 +212,7 @@ struct CutCounts {
 }
 
 fn counts(course: &Course, found: &Findings, scope: Option<(u32, u32)>) -> CutCounts {
-    // In another order of threads only what is in another order is cut.
+    // In another order of threads only the events of that order are cut.
     let first = course
         .cuts
         .partition_point(|cut| scope.is_some_and(|(from, _)| cut.event < from));
@@ -238,7 +239,7 @@ fn counts(course: &Course, found: &Findings, scope: Option<(u32, u32)>) -> CutCo
     }
 }
 
-/// Why nothing can be said, if nothing can: what was tried before the budget ended, and what to do.
+/// Explains a search that can say nothing: what was tried before the budget ended, and what to do.
 fn unsaid(
     question: &Question,
     recording: &Recording,
@@ -332,7 +333,7 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
     report
 }
 
-/// The pools, each with what was stored to it; and what else the program stored to.
+/// The pools, each with its stores, and the other files that the program stored to.
 fn pools(recording: &Recording) -> Vec<Value> {
     let mut lines = vec![0; recording.pools.len()];
     for slot in &recording.lines {
@@ -378,7 +379,7 @@ fn tried(question: &Question, explored: &Explored) -> Value {
     })
 }
 
-/// Images that the recovery coped with and wrote to, one of each kind of moment, by cut; all of the last round.
+/// One image of each kind of moment that the recovery coped with and wrote to, by cut; all of the last round.
 fn repaired(explored: &Explored) -> Vec<String> {
     let kept = explored
         .shared
@@ -398,7 +399,7 @@ fn names(recording: &Recording, passes: &[ImagePass]) -> Vec<String> {
     names.collect()
 }
 
-/// The name of a kind of images, in what persists whole on the platform, and in what makes sure there.
+/// The name of a kind of images, with the platform's units and the calls that make sure there.
 fn in_units(recording: &Recording, name: &str) -> String {
     let platform = recording.platform;
     match platform.is_disk() {
@@ -515,7 +516,7 @@ mod tests {
         assert_eq!(ranked[1].1.0, 1.0, "two stores at one place are one");
     }
 
-    /// Two violations that come down to one store are one cause; what is alike is counted with them.
+    /// Two violations that come down to one store are one cause, and similar violations are counted with them.
     #[test]
     fn violations_are_grouped_by_what_they_come_down_to() {
         let program = [

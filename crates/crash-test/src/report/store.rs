@@ -7,10 +7,9 @@ use crate::recording::source::{Frame, Sources, caller};
 use crate::recording::{LINE, NOWHERE, Recording};
 use crate::report::fate::fate;
 
-/// A store that decides whether a recovery fails.
 #[derive(Clone, Debug, Serialize)]
 pub struct Store {
-    /// `file.c:12`, or what is known instead.
+    /// `file.c:12`, or another description if the line is not known.
     pub place: String,
     pub frame: Option<Frame>,
     /// The library's function that the user's line called, if the store is in a library.
@@ -80,7 +79,7 @@ pub(crate) fn store(
     }
 }
 
-/// The user's line that an event counts for, or what else is known.
+/// The user's line that an event counts for, or another description.
 pub(crate) fn own_place(
     recording: &Recording,
     sources: &mut Option<Sources<'_>>,

@@ -13,7 +13,6 @@ use crate::report::store::{Store, store};
 use crate::search::explore::Explored;
 use crate::search::reduce::Reduced;
 
-/// A line of code that may be the fault.
 pub(crate) struct Suspect<'a> {
     pub(crate) frame: Option<Frame>,
     pub(crate) through: &'a Option<String>,
@@ -23,13 +22,13 @@ pub(crate) struct Suspect<'a> {
 /// The weight of a line whose call made a store, relative to the store's own.
 const CALLER: f64 = 0.4;
 
-/// The weight of a cause of a later round, relative to the round before: part of it may be another side of a known
-/// fault.
+/// The weight of a cause of a later round, relative to the round before, because part of it may be another side of a
+/// known fault.
 const LATER: f64 = 0.6;
 /// The factor for a store that was late and never flushed, or never fenced.
 const NEVER: f64 = 1.5;
-/// The weight of stores that nobody ever flushes or fences, if no cause names them: beside causes, and where a
-/// violation has none.
+/// The weights of stores that nobody ever flushes or fences and no cause names: if there are causes, and if there are
+/// none.
 const UNNAMED: [f64; 2] = [0.05, 0.5];
 
 pub(crate) fn weight(of: &Store, among: usize, late: bool) -> f64 {
@@ -42,7 +41,6 @@ pub(crate) fn weight(of: &Store, among: usize, late: bool) -> f64 {
     own * if late { 1.05 } else { 1.0 } * if never { NEVER } else { 1.0 } / among as f64
 }
 
-/// Violations that come down to the same lines of code.
 pub(crate) struct Cause {
     pub(crate) early: Vec<Store>,
     pub(crate) late: Vec<Store>,
@@ -51,12 +49,12 @@ pub(crate) struct Cause {
     pub(crate) kept: usize,
     pub(crate) round: usize,
     pub(crate) count: usize,
-    /// Seconds until the first was found.
     pub(crate) first: f64,
 }
 
 impl Cause {
-    /// A cause of one line whose store is never flushed or never fenced is a fault however few images have shown it.
+    /// Whether the cause counts as a fault however few images have shown it: it has one line, whose store is never
+    /// flushed or never fenced.
     fn is_told(&self) -> bool {
         let never = |of: &Store| of.fate.as_ref().is_some_and(|fate| fate.contains("never"));
         let place = self.late.first().map(|of| &of.place);
@@ -69,8 +67,8 @@ impl Cause {
     }
 }
 
-/// Violations of one kind of moment and image go with the one of them that was reduced. Causes that are explained come first, those
-/// of few stores before others, then the most frequent.
+/// Groups violations of one kind of moment and image with the one of them that was reduced. Explained causes come
+/// first, those of few stores before others, then the most frequent.
 pub(crate) fn causes(explored: &Explored, sources: &mut Option<Sources<'_>>) -> Vec<Cause> {
     let recording = &explored.shared.recording;
     let found = &explored.found;
@@ -132,7 +130,7 @@ pub(crate) fn causes(explored: &Explored, sources: &mut Option<Sources<'_>>) -> 
     causes
 }
 
-/// Lines of code that may be the fault, by place, with how much each is suspected; the most suspected first.
+/// Lines of code that may be the fault, by place, each with its weight; the most suspected first.
 pub(crate) fn suspects<'a>(
     causes: &'a [Cause],
     unflushed: &'a [Store],
@@ -186,7 +184,7 @@ pub(crate) fn suspects<'a>(
     suspects
 }
 
-/// Stores that nobody ever flushes, or whose flush nobody fences: one of each place.
+/// Stores that nobody ever flushes, or whose flush nobody fences: one for each place.
 pub(crate) fn unflushed(recording: &Recording, sources: &mut Option<Sources<'_>>) -> Vec<Store> {
     let mut stores: BTreeMap<String, Store> = BTreeMap::new();
     for (fault, number) in lint::faults(recording, &mut (0, 0, 0)) {

@@ -1,4 +1,4 @@
-//! What one worker has, and what all workers share: the recovery is run here, and its verdicts are kept.
+//! The state of one worker, and the state that all workers share: the recovery is run here, and its verdicts are kept.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -23,17 +23,17 @@ use crate::recovery::{Reason, Recovery, RecoveryFiles, said};
 use crate::search::clock::Clock;
 use crate::{CrashTestError, Result};
 
-/// The time limit where a time-out decides no violation (the search for the start, reductions): a multiple of the
-/// slowest recovery that coped, and at least a time.
+/// The time limit if a time-out decides no violation (in the search for the start, and in reductions): a multiple of
+/// the slowest recovery that coped, or the time below if that is longer.
 const HASTE: u32 = 10;
 const LEAST_HASTE: Duration = Duration::from_millis(200);
 
-/// Why an image fails, if it does, and how long was waited for that.
+/// The reason for which an image fails, if it does, and the time after which that was known.
 type Known = (Option<Reason>, Duration);
 
-/// Recoveries that hang are waited for to the limit so often; later ones are given up like all others.
+/// This many recoveries that hang are waited for to the limit; later ones are given up like all others.
 const HUNG: u64 = 4;
-/// How often an image that fails is tried again.
+/// An image that fails is tried again this often.
 const AGAIN: usize = 2;
 
 #[derive(Debug)]
@@ -44,31 +44,31 @@ pub struct SearchState {
     pub recoveries: AtomicU64,
     pub(crate) clock: Clock,
     pub(crate) slowest: AtomicU64,
-    /// Why it fails, if it does, by image; and of a time-out, after how long.
+    /// The verdict on each image, and for a time-out the time that it took.
     pub(crate) verdicts: Mutex<FxHashMap<(u64, usize), Known>>,
-    /// Sites whose stores came too early, of each cause that is known.
+    /// The sites whose stores came too early, for each known cause.
     pub(crate) known: Mutex<Vec<FxHashSet<u32>>>,
-    /// The event from which on the pool is made: before it the recovery may refuse it.
+    /// The event up to which the pool is being made; before it the recovery may refuse the pool.
     pub(crate) made: AtomicU64,
     pub(crate) refusal: Refusal,
-    /// Bytes that were printed before the first store, such as a greeting: they cannot speak of what is stored.
+    /// The number of bytes that were printed before the first store, such as a greeting: they cannot speak of what is
+    /// stored.
     greeting: usize,
-    /// Images with which the recovery did not end within the whole limit.
+    /// The number of images with which the recovery did not end within the whole limit.
     hung: AtomicU64,
     /// The end of the recovery on the pool before the first store.
     pub(crate) refused: Mutex<Option<Ended>>,
-    /// For each kind of moment, an image that the recovery copes with and writes to.
+    /// An image for each kind of moment that the recovery copes with and writes to.
     pub(crate) repaired: Mutex<FxHashMap<u32, Image>>,
-    /// The start is known: an image that fails is a violation from here on.
+    /// Set once the start is known: from here on an image that fails is a violation.
     pub(crate) looks: AtomicBool,
-    /// Images that failed in one run and not in another.
+    /// The number of images that failed in one run and not in another.
     pub(crate) flaky: AtomicU64,
-    /// Images that wait for a worker are not tried any more.
+    /// Set if images that wait for a worker are not tried any more.
     pub(crate) enough: AtomicBool,
     pub stop: AtomicBool,
 }
 
-/// Damages each line that the program wrote, in files of the pools.
 fn damaged(recording: &Recording, pools: &[PathBuf], form: u32) -> Result<()> {
     let open = |path: &PathBuf| {
         (OpenOptions::new().write(true).open(path)).map_err(CrashTestError::io(path.display()))
@@ -149,7 +149,7 @@ impl SearchState {
             (Ended::Status(_), Refusal::Orderly | Refusal::Skip) => true,
             (Ended::Status(_), Refusal::Status) => {
                 let refused = *self.refused.lock().expect("nobody panics with it");
-                // Where it accepts the untouched pool, or breaks on it, there is no status to go by.
+                // If it accepts the untouched pool, or breaks on it, there is no status to go by.
                 refused == Some(ended) || !matches!(refused, Some(Ended::Status(_)))
             }
             _ => false,
@@ -157,13 +157,12 @@ impl SearchState {
         self.recovery.fails(ended) && !(self.creates(cut) && !self.has_promised(cut) && refusal())
     }
 
-    /// Something was acknowledged before the cut and after the first store, so that there is a pool to be had.
+    /// Whether something was acknowledged before the cut and after the first store, so that a pool must exist.
     fn has_promised(&self, cut: u32) -> bool {
         let row = self.recording.row(self.course.cuts[cut as usize].event);
         self.recovery.wants_acks() && self.recording.acked(row) > self.greeting
     }
 
-    /// The time limit of a recovery where running out of time decides no violation.
     pub fn haste(&self) -> Duration {
         let slowest = Duration::from_nanos(self.slowest.load(Ordering::Relaxed));
         (slowest * HASTE).max(LEAST_HASTE).min(self.recovery.time)
@@ -179,7 +178,7 @@ pub struct Bench<'a> {
     acked: Option<usize>,
     output: PathBuf,
     left: LeftBehind,
-    /// Why the last recovery's output is none of the outputs allowed.
+    /// The reason why the last recovery's output is none of the allowed ones.
     differs: Option<String>,
 }
 
@@ -203,19 +202,18 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// The number of printed bytes that had been acknowledged by this cut.
     pub fn acked(&self, cut: u32) -> usize {
         let shared = self.shared;
         let event = shared.course.cuts[cut as usize].event;
         shared.recording.acked(shared.recording.row(event))
     }
 
-    /// Makes the copy hold an image, which takes long where many lines differ from what it holds.
+    /// Makes the copy hold an image, which takes long if many lines differ.
     pub(crate) fn make(&mut self, image: &Image) {
         self.copy.make(image);
     }
 
-    /// Runs the recovery on an image for at most some time; it is told what had been acknowledged.
+    /// Runs the recovery on an image within some time; the recovery is given what had been acknowledged.
     ///
     /// # Errors
     /// It cannot be run, or the budget ended before it did.
@@ -265,7 +263,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// As [`Bench::run`], and again if that is a violation: a check that fails now and then says nothing of the image.
+    /// Runs the recovery as [`Bench::run`] does, and again if the image fails: a check that fails now and then says
+    /// nothing about the image.
     pub(crate) fn run_surely(
         &mut self,
         image: &Image,
@@ -292,7 +291,8 @@ impl<'a> Bench<'a> {
         Ok(ended)
     }
 
-    /// As [`Bench::run`]; but a recovery that has not ended long after others did is waited for only where few have hung.
+    /// Runs the recovery as [`Bench::run`] does, but waits for one that has not ended long after others did only while
+    /// few have hung.
     fn run_in_time(&mut self, image: &Image, acked: usize, time: Duration) -> Result<Ended> {
         let shared = self.shared;
         let ended = self.run(image, acked, shared.haste())?;
@@ -318,7 +318,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// The files that the recovery opens: those outside of its own folder for writing, the program's own pools, and
+    /// Finds the files that the recovery opens: for writing outside of its own folder, the program's own pools, and
     /// which of the copies.
     pub(crate) fn elsewhere(&mut self, image: &Image) -> Result<Opened> {
         self.copy.make(image);
@@ -337,8 +337,8 @@ impl<'a> Bench<'a> {
     }
 
     /// Whether the recovery fails on an image with any [form](damage) of damage to what the program wrote, in copies in
-    /// a folder; a form that takes many times as long as the recovery alone is noticed. The budget's end leaves the
-    /// question open, as if it did.
+    /// a folder. A form that takes many times as long as the recovery by itself counts as noticed. If the budget ends
+    /// the question stays open, and damage counts as noticed.
     pub(crate) fn notices_damage(
         &mut self,
         image: &Image,
@@ -381,7 +381,7 @@ impl<'a> Bench<'a> {
     /// The reason why the recovery fails on an image within some time, or `None`; each image is tried once.
     ///
     /// # Errors
-    /// It cannot be run, everybody is to stop, or the budget is spent.
+    /// It cannot be run, all workers are to stop, or the budget is spent.
     pub fn fails(&mut self, image: &Image, acked: usize, time: Duration) -> Result<Option<Reason>> {
         if self.shared.stop.load(Ordering::Relaxed) {
             return Err(CrashTestError::Cancelled);
@@ -423,7 +423,7 @@ impl<'a> Bench<'a> {
         let cut = self.shared.course.cuts[image.cut as usize];
         let mut kept = self.shared.repaired.lock().expect("nobody panics with it");
         let first = kept.entry(cut.signature).or_insert_with(|| image.clone());
-        // The same whatever the workers' turns are: the most that is there, and then the first.
+        // The choice does not depend on the workers' turns: the image with the most lines, and then the first.
         let rank = |image: &Image| (std::cmp::Reverse(image.over.len()), image.cut);
         if rank(image) < rank(first) {
             *first = image.clone();
@@ -435,7 +435,6 @@ impl<'a> Bench<'a> {
         self.floors.floor.clone()
     }
 
-    /// Writes an image to a file.
     pub fn save(&mut self, image: &Image, path: &Path) -> Result<()> {
         self.copy.make(image);
         self.copy.save(path)?;
@@ -445,7 +444,7 @@ impl<'a> Bench<'a> {
     pub(crate) fn said(&self) -> String {
         match &self.differs {
             Some(why) => why.clone(),
-            // Where what it prints is looked at, what it says of errors is apart.
+            // If the output is compared, errors have a file of their own.
             None => match said(&self.output) {
                 empty if empty.is_empty() => said(&self.output.with_extension("errors")),
                 printed => printed,

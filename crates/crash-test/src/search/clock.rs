@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 pub struct Clock {
     began: OnceLock<Instant>,
     budget: Option<Duration>,
-    /// The undisturbed recovery's time: a recovery may run so long past the budget's end.
+    /// The undisturbed recovery's time, by which a recovery may overrun the budget's end.
     one: Duration,
-    /// Somebody wants it to end before the budget does.
+    /// Set if the user wants it to end before the budget does.
     ended: AtomicBool,
 }
 
@@ -37,12 +37,10 @@ impl Clock {
         self.began.get().map_or(Duration::ZERO, Instant::elapsed)
     }
 
-    /// The budget ends now.
     pub fn end(&self) {
         self.ended.store(true, Ordering::Relaxed);
     }
 
-    /// `None` if the budget has no end.
     fn left(&self) -> Option<Duration> {
         if self.ended.load(Ordering::Relaxed) {
             return Some(Duration::ZERO);

@@ -1,4 +1,4 @@
-//! Runs the recovery on what each cut could leave, with several workers, and collects what fails.
+//! Runs the recovery on the images of each cut, with several workers, and collects those that fail.
 
 use std::fs::File;
 use std::path::Path;
@@ -71,7 +71,6 @@ fn check(recording: &Recording, platform: Platform, has_promises: bool) -> Resul
     Ok(())
 }
 
-/// The result of an exploration, and what it is about.
 pub struct Explored {
     pub shared: SearchState,
     pub found: Findings,
@@ -81,7 +80,7 @@ pub struct Explored {
 /// Explores. `tell` is told the number of images tried and the seconds passed; if it answers false, everything stops.
 ///
 /// # Errors
-/// Bad input, before any work; the recovery does not cope with the undisturbed pool, or with nothing.
+/// Bad input, before any work; the recovery does not cope with the undisturbed pool, or with no image.
 pub fn explore(question: &Question, tell: &(dyn Fn(u64, u64) -> bool + Sync)) -> Result<Explored> {
     let loading = Instant::now();
     let mut recording = opened(question)?;
@@ -152,8 +151,8 @@ pub fn explore(question: &Question, tell: &(dyn Fn(u64, u64) -> bool + Sync)) ->
     })
 }
 
-/// The recording in the units of the question's platform; of a program that flushes no line and syncs, in those of a disk, unless the question
-/// says otherwise.
+/// The recording in the units of the question's platform. A program that flushes no line and syncs gets those of a
+/// disk, unless the question says otherwise.
 fn on_platform(question: &Question) -> Result<Recording> {
     let named = match question.platform.as_str() {
         "auto" => None,
@@ -185,7 +184,7 @@ fn on_platform(question: &Question) -> Result<Recording> {
     Ok(recording)
 }
 
-/// The recording of a question, which must be worth a cut and have what the question asks for.
+/// Opens the recording of a question, which must have stores and what the question asks for.
 fn opened(question: &Question) -> Result<Recording> {
     let mut recording = on_platform(question)?;
     let platform = recording.platform;
@@ -235,7 +234,7 @@ fn opened(question: &Question) -> Result<Recording> {
     Ok(recording)
 }
 
-/// Runs the recovery on one image; leaves that behind if it is to be kept.
+/// Runs the recovery on one image, and saves the image if it is to be kept.
 fn replayed(
     question: &Question,
     shared: &SearchState,
@@ -258,7 +257,7 @@ fn replayed(
     Ok((image, ended, said))
 }
 
-/// The search at all cuts, by as many workers as the question says, each in a folder of its own.
+/// Searches all cuts, with as many workers as the question says, each in a folder of its own.
 pub(crate) fn search(
     question: &Question,
     shared: &SearchState,
@@ -300,7 +299,7 @@ pub(crate) fn search(
     })
 }
 
-/// Leaves the images of each cause in a folder: the one that fails, and the one that passes.
+/// Saves the images of each cause in a folder: the one that fails, and the one that passes.
 fn leave(
     shared: &mut SearchState,
     grounds: &[File],
@@ -310,7 +309,7 @@ fn leave(
 ) -> Result<()> {
     std::fs::create_dir_all(keep).map_err(CrashTestError::io(keep.display()))?;
     for (round, looked) in found.rounds.iter().enumerate() {
-        // A cut has its number among those of its round.
+        // A cut's number is that among the cuts of its round.
         shared.course = looked.course.clone();
         let mut bench = Bench::new(shared, grounds, &folder.join(format!("keep-{round}")))?;
         for (number, (violation, reduced)) in found.reduced.iter().enumerate() {

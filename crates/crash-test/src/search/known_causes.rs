@@ -1,9 +1,9 @@
 //! Causes that are already known during a search, and the violations that they explain.
 //!
 //! A store that came too late is left out of later rounds by counting it as persistent at once
-//! ([`Recording::assumed`]): the machine may leave every image made so, and therefore what fails among them is another
-//! fault. A store that came too early cannot be left out so: a violation is instead tested with the latest such stores
-//! held back.
+//! ([`Recording::assumed`]): the machine may leave every image made so, and therefore a failure of one of them is
+//! another fault. A store that came too early cannot be left out so: a violation is instead tested with the latest such
+//! stores held back.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -14,9 +14,9 @@ use crate::search::bench::Bench;
 use crate::search::reduce::Reduced;
 use crate::{CrashTestError, Result};
 
-/// Events before a cut among which stores that came too early are looked for.
+/// Stores that came too early are looked for among this many events before a cut.
 const BACK: usize = 20_000;
-/// Numbers of stores that are held back: the latest one, the latest few, the latest many.
+/// The numbers of stores that are held back in turn: the latest one, the latest few, the latest many.
 const HELD: [usize; 3] = [1, 4, 16];
 
 /// The line of code that each site's stores count for, and the sites of each line.
@@ -26,7 +26,7 @@ pub struct StorePlaces {
     sites: FxHashMap<String, FxHashSet<u32>>,
 }
 
-/// The user's own line for which a site's stores count, or else what is known of the innermost call.
+/// The user's own line for which a site's stores count, or else a description of the innermost call.
 fn place(stack: &[Frame]) -> Option<String> {
     let own = stack.iter().find(|frame| frame.own()).or(stack.first());
     own.map(Frame::place)
@@ -53,7 +53,7 @@ impl StorePlaces {
         places
     }
 
-    /// The lines of code whose stores some lines of an image are, with their sites.
+    /// The sites of the lines of code whose stores are in `overs`.
     pub fn sites(&self, recording: &Recording, overs: &[Over]) -> FxHashSet<u32> {
         let site = |over: &Over| {
             let versions = &recording.lines[over.slot as usize].versions;
@@ -66,7 +66,6 @@ impl StorePlaces {
             .collect()
     }
 
-    /// The lines of code whose stores some lines of an image are.
     pub fn names(&self, recording: &Recording, overs: &[Over]) -> Vec<String> {
         let site = |over: &Over| {
             let versions = &recording.lines[over.slot as usize].versions;
@@ -76,7 +75,6 @@ impl StorePlaces {
         named.cloned().collect()
     }
 
-    /// The sites of the stores at `FILE:LINE`.
     pub fn named(&self, named: &str) -> Result<FxHashSet<u32>> {
         let name = named.rsplit('/').next().unwrap_or(named);
         self.sites.get(name).cloned().ok_or_else(|| {
@@ -95,7 +93,7 @@ impl StorePlaces {
     }
 }
 
-/// A cause explains a violation if that passes once the latest stores of the cause's sites are held back.
+/// Whether a cause explains a violation: the image passes once the latest stores of the cause's sites are held back.
 pub fn explains(bench: &mut Bench<'_>, sites: &FxHashSet<u32>, image: &Image) -> Result<bool> {
     let shared = bench.shared;
     let recording = &shared.recording;

@@ -24,11 +24,11 @@ use crate::search::start::named_start;
 use crate::search::workers::{Crew, SearchJob, WorkerAnswer};
 use crate::{CrashTestError, Result};
 
-/// Violations of a round after which there is nothing more to learn before their causes are known.
+/// After this many violations a round has nothing more to teach before their causes are known.
 const ENOUGH: usize = 60;
-/// Violations of one kind of cut and image that are looked for.
+/// A round looks for this many violations of one kind of cut and image.
 const SAME: u32 = 2;
-/// Violations that are reduced, at most; and after how many that show nothing new there is an end.
+/// At most this many violations are reduced, and reductions end earlier after a number of them that show nothing new.
 const REDUCED: usize = 24;
 const NOTHING_NEW: usize = 6;
 /// The share of the remaining budget that a round spends on looking, if there is something to reduce.
@@ -43,9 +43,8 @@ pub(crate) struct Search<'a> {
     before: (usize, f64),
     /// The end and the output of a recovery that did not cope while the start was looked for.
     pub(crate) refused: Option<(Ended, String)>,
-    /// Time spent on recoveries that did not end.
     waited: Duration,
-    /// Images that were handed out but not tried any more.
+    /// The number of images that were handed out but not tried any more.
     late: u32,
     workers: f64,
     problem: Option<CrashTestError>,
@@ -75,7 +74,6 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Seconds from the first recovery on.
     fn passed(&self) -> f64 {
         self.shared.clock.passed().as_secs_f64()
     }
@@ -83,7 +81,7 @@ impl<'a> Search<'a> {
     pub(crate) fn all(&mut self, crew: &mut Crew, start: &AtomicU64) -> Result<()> {
         let scope = self.shared.recording.scope;
         let first = match (self.found.start, scope, &self.question.start) {
-            // Of a later round: the same moment.
+            // A later round begins at the same moment.
             (Some(first), ..) => self.same_moment(first),
             (None, Some((from, _)), _) => self.cut_from(from),
             (None, None, Some(named)) => {
@@ -116,7 +114,7 @@ impl<'a> Search<'a> {
         self.reduce(crew)
     }
 
-    /// The cut of this round that is no earlier than one of the first.
+    /// The cut of this round that is no earlier than a cut of the first round.
     fn same_moment(&self, first: u32) -> u32 {
         self.cut_from(self.found.rounds[0].course.cuts[first as usize].event)
     }
@@ -127,7 +125,7 @@ impl<'a> Search<'a> {
         (cuts.partition_point(|cut| cut.event < event)).min(cuts.len() - 1) as u32
     }
 
-    /// The cut of the first round that is where one of this is, if there is one.
+    /// The cut of the first round at the same place as a cut of this one, if there is one.
     fn in_first(&self, cut: u32) -> Option<u32> {
         let event = self.shared.course.cuts[cut as usize].event;
         let cuts = &self.found.rounds[0].course.cuts;
@@ -135,7 +133,7 @@ impl<'a> Search<'a> {
         at.ok().map(|at| at as u32)
     }
 
-    /// Tells how far it is; whoever wants it to end gets what there is.
+    /// Tells how far the search is, and ends it if the listener wants so; its findings are kept.
     pub(crate) fn listen(&self) {
         if !(self.tell)(self.shared.recoveries.load(Ordering::Relaxed), 0) {
             self.shared.clock.end();
@@ -183,7 +181,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The first passes over the cuts from `start` on, those over the cuts before, at which the pool is being made, and then the others.
+    /// Makes the first passes over the cuts from `start` on, then those over the cuts before it, at which the pool is
+    /// being made, and then all others.
     fn look(&mut self, crew: &mut Crew, start: u32, creation: bool) -> Result<()> {
         self.shared.looks.store(true, Ordering::Relaxed);
         let creation = creation && start > 0;
@@ -216,7 +215,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// One pass over some cuts; whether it came to its end.
+    /// Makes one pass over some cuts. Returns whether it came to its end.
     fn pass(&mut self, crew: &mut Crew, number: usize, (start, end): (u32, u32)) -> Result<bool> {
         let shared = self.shared;
         let scope = Scope {
@@ -229,7 +228,7 @@ impl<'a> Search<'a> {
         };
         let mut seen = std::mem::take(&mut self.found.seen);
         let on = || !shared.clock.is_spent();
-        // Cuts with an image that is left out, since enough of its kind have failed.
+        // Cuts with an image that is left out, because enough of its kind have failed.
         let mut left_out = FxHashSet::default();
         let passed = images::each(
             &shared.recording,
@@ -266,7 +265,7 @@ impl<'a> Search<'a> {
             return Err(problem);
         }
         self.listen();
-        // What was given out last may have come too late.
+        // The last images that were handed out may have come too late.
         if ended || self.late > 0 {
             return Ok(false);
         }
@@ -292,7 +291,7 @@ impl<'a> Search<'a> {
             || self.problem.is_some()
     }
 
-    /// One violation of each kind, and as many kinds as there is time for.
+    /// Reduces one violation of each kind, and as many kinds as there is time for.
     fn reduce(&mut self, crew: &mut Crew) -> Result<()> {
         let mut kinds = FxHashSet::default();
         let mut chosen: Vec<usize> = Vec::new();
@@ -303,7 +302,7 @@ impl<'a> Search<'a> {
                 chosen.push(number);
             }
         }
-        // What differs least from what is sure says most; what does not end takes long.
+        // An image that differs least from what is sure says most, and one that does not end takes long.
         chosen.sort_by_key(|&number| {
             let violation = &self.found.violations[number];
             let image = &violation.image;
@@ -382,7 +381,7 @@ mod tests {
         (0..count).flat_map(one).map(|what| (0, what)).collect()
     }
 
-    /// Runs a search with a worker whose recoveries end with the status that `status` says of an image.
+    /// Runs a search with a worker whose recoveries end with the status that `status` gives for an image.
     fn searched<T>(
         shared: &SearchState,
         found: &mut Findings,
@@ -498,7 +497,7 @@ mod tests {
         }
     }
 
-    /// The first pass over the kinds of moments is what decides, and not that there was some image.
+    /// A violation counts even though the first pass over the kinds of moments is not done.
     #[test]
     fn a_violation_counts_before_the_first_pass_is_done() {
         let mut found = Findings::default();
@@ -554,7 +553,7 @@ mod tests {
         assert!(error.contains("no cut comes after it"), "{error}");
     }
 
-    /// All that fails is counted by cut and kind of image; what is alike is looked for twice and reduced once.
+    /// All failures are counted by cut and kind of image; of one kind two are looked for, and one is reduced.
     #[test]
     fn violations_are_counted_and_one_of_a_kind_is_reduced() {
         let shared = shared(&fences(300), &["true"]);

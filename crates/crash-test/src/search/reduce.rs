@@ -1,8 +1,8 @@
-//! What a violation comes down to: the fewest lines whose presence, and the fewest whose absence, make the recovery fail.
+//! Reduces a violation to the fewest lines whose presence, and the fewest whose absence, make the recovery fail.
 //!
-//! Between an image that passes and one that fails, delta debugging (Zeller and Hildebrandt, 2002) finds the lines that decide.
-//! From what passes below, the fewest lines that make it fail are those that were *early*; from there to what passes above, the
-//! fewest that make it pass again are those that were *late*.
+//! Between an image that passes and one that fails, delta debugging (Zeller and Hildebrandt, 2002) finds the lines that
+//! decide. From an image that passes below, the fewest lines that make it fail are those that were *early*; from there
+//! to an image that passes above, the fewest that make it pass again are those that were *late*.
 
 use std::time::Duration;
 
@@ -13,12 +13,11 @@ use crate::search::bench::Bench;
 use crate::{CrashTestError, Result};
 
 const MOST: u32 = 60;
-/// The distance before and after a cut at which other cuts are tried.
+/// Other cuts are tried at most this far before and after a cut.
 const AROUND: u32 = 400;
 const CLOSE: u32 = 8;
 const STORES: u32 = 8;
 
-/// A reduced violation: the fewest lines that were early, and the fewest that were late.
 #[derive(Clone, Debug)]
 pub struct Reduced {
     pub image: Image,
@@ -30,11 +29,11 @@ pub struct Reduced {
     pub passes: Option<Image>,
     pub unexplained: bool,
     pub finished: bool,
-    /// Without the early stores of a known cause the violation passes.
+    /// Set if the violation passes without the early stores of a known cause.
     pub explained: bool,
 }
 
-/// Brings `items` down to the fewest for which `holds`, which it does for all of them; as far as so many questions find out.
+/// Reduces `items` to the fewest for which `holds`, as far as this many questions go. It holds for all of them.
 fn fewest<T: Clone>(items: &mut Vec<T>, mut holds: impl FnMut(&[T]) -> Result<bool>) -> Result<()> {
     let (mut parts, mut asked) = (2, 0);
     while items.len() > 1 && asked < MOST {
@@ -67,7 +66,7 @@ fn fewest<T: Clone>(items: &mut Vec<T>, mut holds: impl FnMut(&[T]) -> Result<bo
     Ok(())
 }
 
-/// Floors that differ between two cuts, as of the later.
+/// The floors that differ between two cuts, as they are at the later one.
 fn between(course: &Course, from: u32, to: u32) -> Vec<Over> {
     let range = course.cuts[from as usize].rises as usize..course.cuts[to as usize].rises as usize;
     let mut last = std::collections::BTreeMap::new();
@@ -83,7 +82,7 @@ fn between(course: &Course, from: u32, to: u32) -> Vec<Over> {
         .collect()
 }
 
-/// `base` with more lines; of a line that both have, the later.
+/// The lines of `base` and `more`; a line that both have is as in the later version.
 fn with(base: &[Over], more: &[Over]) -> Vec<Over> {
     let mut all = base.to_vec();
     for over in more {
@@ -121,7 +120,7 @@ impl Visit for Pending {
     }
 }
 
-/// Distances from a cut at which another is asked: each near one, of the far ones some.
+/// The distances from a cut at which other cuts are tried: all near ones, and some far ones.
 fn distances() -> impl Iterator<Item = u32> {
     std::iter::successors(Some(1), |d| Some(d + 1 + d / CLOSE)).take_while(|&d| d <= AROUND)
 }
@@ -142,7 +141,8 @@ pub fn reduce(
     start: u32,
 ) -> Result<Reduced> {
     let full = bench.shared.recovery.time;
-    // Most recoveries that have not ended by now never will, and each costs the limit. Of what comes out, the limit decides.
+    // Most recoveries that have not ended by now never will, and each would cost the limit. The result is confirmed
+    // with the full limit.
     let hasty = bench.shared.haste();
     let (reduced, acked) = reduce_within(bench, image, reason, start, hasty)?;
     match bench.fails(&reduced.image, acked, full) {
@@ -154,7 +154,7 @@ pub fn reduce(
     }
 }
 
-/// Reduces a violation whose recovery is also held to what had been acknowledged.
+/// Reduces a violation whose recovery is also compared with what had been acknowledged.
 fn reduce_within(
     bench: &mut Bench<'_>,
     image: &Image,
@@ -208,7 +208,6 @@ struct Reduction<'a, 'b> {
 }
 
 impl Reduction<'_, '_> {
-    /// Runs an image and compares how it fails with the violation.
     fn outcome(&mut self, image: &Image, acked: usize) -> Result<ImageOutcome> {
         Ok(match self.bench.fails(image, acked, self.time)? {
             None => ImageOutcome::Passes,
@@ -227,7 +226,6 @@ impl Reduction<'_, '_> {
         Ok(self.outcome(&image, self.acked)? == ImageOutcome::Fails)
     }
 
-    /// Runs what was fenced at a cut.
     fn at(&mut self, cut: u32, acked: usize) -> Result<ImageOutcome> {
         self.outcome(&Image::fenced(cut), acked)
     }
@@ -239,7 +237,7 @@ impl Reduction<'_, '_> {
                 self.early.clear();
                 self.step_back(start)?
             }
-            // The lines that are early are needed for the violation, and what was fenced fails without them, too.
+            // The violation needs the early lines, and what was fenced fails without them too.
             ImageOutcome::FailsOtherwise => self.step_back(start)?,
         };
         if below && !self.early.is_empty() {
@@ -253,8 +251,9 @@ impl Reduction<'_, '_> {
         Ok(())
     }
 
-    /// What was fenced fails already: the first cut at which it does, seen from the one before. If that one fails as well once it is
-    /// held to what had been acknowledged by then, nothing came too early, something is late, and the answer is no.
+    /// Handles a violation of what was fenced: finds the first cut at which it fails, seen from the cut before. Returns
+    /// false if that one fails as well once it is compared with what had been acknowledged by then: nothing came too
+    /// early, and something is late.
     fn step_back(&mut self, start: u32) -> Result<bool> {
         let (mut failing, mut passing) = (self.base, None);
         let base = self.base;
@@ -378,7 +377,7 @@ mod tests {
     use crate::testing::Do::{self, Clwb, Fence, Store};
     use crate::testing::{on_a_bench, shared};
 
-    /// The first byte of the line 0 must be set where that of the line 1 is.
+    /// The first byte of line 0 must be set if that of line 1 is.
     const LINE_0_FIRST: &[&str] = &[
         "sh",
         "-c",
@@ -434,7 +433,7 @@ mod tests {
         assert!(*all.last().unwrap() <= AROUND && all.len() < 60);
     }
 
-    /// A flag and its data in one fence, and a line that has nothing to do with it.
+    /// A flag and its data are in one fence, with a line that has nothing to do with them.
     const ONE_FENCE: &[(u16, Do)] = &[
         (0, Store(0, 1)),
         (0, Store(1, 1)),
@@ -473,7 +472,7 @@ mod tests {
         assert!(reduced.finished && !reduced.unexplained);
     }
 
-    /// The flag is fenced before its data: what is sure fails by itself.
+    /// The flag is fenced before its data, so what is sure fails by itself.
     #[test]
     fn what_is_fenced_too_early_is_found_from_the_cut_before() {
         let mut program = vec![(0, Store(1, 1)), (0, Clwb(1)), (0, Fence)];

@@ -1,5 +1,4 @@
-//! Rounds of the search: what a cause explains is left out of the next round, until nothing more is found or the budget
-//! ends.
+//! Rounds of the search: each leaves out what known causes explain, until nothing more is found or the budget ends.
 
 use std::fs::File;
 use std::path::Path;
@@ -15,7 +14,7 @@ use crate::search::explore::search;
 use crate::search::known_causes::StorePlaces;
 use crate::{CrashTestError, Result};
 
-/// Rounds, at most; and rounds in a row that show no new cause.
+/// There are at most this many rounds, and they end earlier after some in a row that show no new cause.
 const MOST: usize = 16;
 const NOTHING_NEW: usize = 3;
 
@@ -37,7 +36,6 @@ pub fn assumed(question: &Question, recording: &mut Recording) -> Result<Vec<Str
     Ok(question.assume_persisted.clone())
 }
 
-/// Searches, round after round.
 pub fn look(
     question: &Question,
     shared: &mut SearchState,
@@ -78,8 +76,8 @@ pub fn look(
     Ok(())
 }
 
-/// Learns from what was reduced last: stores that were late count as persistent from now on; of stores that were only early it is known that
-/// they are. Whether there was anything new.
+/// Learns from the last reductions: late stores count as persistent from now on, and early ones are noted. Returns
+/// whether there was anything new.
 fn learn(
     shared: &mut SearchState,
     found: &mut Findings,

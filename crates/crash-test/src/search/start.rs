@@ -11,10 +11,10 @@ use crate::search::Search;
 use crate::search::workers::{Crew, QUEUE, SearchJob, WorkerAnswer};
 use crate::{CrashTestError, Result};
 
-/// The search for the start tries so many cuts one by one, then one in so many that came before.
+/// The search for the start tries this many cuts one by one, then one in this many that came before.
 pub(crate) const CLOSELY: u32 = 256;
 const SPARSE: u32 = 32;
-/// Cuts at which it is asked whether the recovery copes with everything, if it copes with what was fenced at none.
+/// If the recovery copes at no cut with what was fenced, it is tried with everything at this many cuts.
 const WHOLE: usize = 256;
 
 pub(crate) fn named_start(recording: &Recording, course: &Course, start: &str) -> Result<u32> {
@@ -55,8 +55,8 @@ pub(crate) fn of_refusal((ended, said): &(Ended, String)) -> String {
 }
 
 impl Search<'_> {
-    /// The first cut at which the recovery copes with what was fenced: of the early ones each is tried, of later ones some until one
-    /// is found, and then those before it. `None` if the budget ended first.
+    /// Finds the first cut at which the recovery copes with what was fenced: each early cut is tried, of later ones
+    /// some until one is found, and then those before it. `None` if the budget ended first.
     pub(crate) fn first_success(&mut self, crew: &mut Crew) -> Result<Option<u32>> {
         let cuts = self.shared.course.cuts.len() as u32;
         let mut sparse: Vec<u32> = vec![0];
@@ -96,8 +96,8 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// The first of some cuts at which the recovery copes with everything, where it copes with what was fenced at none: something that it
-    /// needs is never made sure of.
+    /// The first of some cuts at which the recovery copes with everything. It copes with what was fenced at none,
+    /// because something that it needs is never made sure.
     fn first_whole(&mut self, crew: &mut Crew, cuts: &[u32]) -> Result<Option<u32>> {
         let shared = self.shared;
         let scope = Scope {
@@ -133,13 +133,14 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// The first of some cuts at which the recovery copes with what was fenced, as far as there is time; `tried` counts.
+    /// The first of some cuts at which the recovery copes with what was fenced, as far as there is time; `tried` is
+    /// counted up.
     fn first_of(&mut self, crew: &mut Crew, cuts: &[u32], tried: &mut u32) -> Result<Option<u32>> {
         let images = cuts.iter().map(|&cut| Image::fenced(cut));
         self.first_among(crew, images, tried)
     }
 
-    /// The first cut of images with which the recovery copes, as far as there is time; `tried` counts.
+    /// The first cut of images with which the recovery copes, as far as there is time; `tried` is counted up.
     fn first_among(
         &mut self,
         crew: &mut Crew,

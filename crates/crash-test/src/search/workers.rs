@@ -25,7 +25,6 @@ pub(crate) enum WorkerAnswer {
     Reduced(usize, Result<Reduced>),
 }
 
-/// Workers and the two ends of their queues.
 pub(crate) struct Crew {
     pub(crate) jobs: SyncSender<SearchJob>,
     pub(crate) answers: Receiver<WorkerAnswer>,
@@ -53,7 +52,6 @@ impl Crew {
     }
 }
 
-/// A violation's reduction, unless a known cause explains it.
 fn reduced(bench: &mut Bench<'_>, image: &Image, reason: &Reason, start: u32) -> Result<Reduced> {
     let known = bench
         .shared
@@ -71,7 +69,6 @@ fn reduced(bench: &mut Bench<'_>, image: &Image, reason: &Reason, start: u32) ->
     reduce::reduce(bench, image, reason, start)
 }
 
-/// A worker: jobs as they come, until there are none.
 pub(crate) fn work(
     shared: &SearchState,
     bench: Result<Bench<'_>>,

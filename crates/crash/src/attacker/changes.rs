@@ -1,6 +1,6 @@
-//! What the attacker changes. A region is drawn first, so that tables, counters, logs, MACs and nodes have their share
-//! beside data, which has many more lines. In a tree the level is drawn: lines are put back up to any level, alone or
-//! with all that hangs below. Left out: when he does it.
+//! The changes that the attacker makes. A region is drawn first, so that tables, counters, logs, MACs and nodes have
+//! their share relative to data, which has many more lines. In a tree the level is drawn: lines are put back up to any
+//! level, alone or with all that hangs below. Left out: when he makes them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,13 +15,12 @@ use sardonyx::controller::layers::BESIDE;
 use sardonyx::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 use sardonyx::medium::image::Content;
 
-/// Lines in which something that nobody has written is looked for.
+/// An unwritten line is looked for among this many lines after a place.
 const NEAR: u64 = 64;
 
 pub struct Change {
-    /// Lines with their new contents; `None`: as if never written.
+    /// Lines with their new contents; `None` stands for a line that nobody has written.
     pub lines: Vec<(Place, Option<Content>)>,
-    /// The region of the first line.
     pub region: &'static str,
     pub what: String,
 }
@@ -40,7 +39,7 @@ impl Knowledge<'_> {
             .lines
             .retain(|(place, content)| now.get(*place) != content.as_ref());
         if now.running {
-            // What lies beside a line cannot be taken away again by a write.
+            // A write cannot take away again what lies beside a line.
             change.lines.retain(|(place, content)| {
                 let beside = now.get(*place).is_some_and(|(_, beside)| beside.is_some());
                 content.is_some_and(|content| content.1.is_some() == beside)
@@ -49,7 +48,7 @@ impl Knowledge<'_> {
         (!change.lines.is_empty()).then_some(change)
     }
 
-    /// Bits, a number or all of any line.
+    /// Changes a bit, a number or all of a line.
     fn tamper(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
         let (region, place) = any(&now.seen.all, dice)?;
         let (mut line, mut beside) = *now.get(place)?;
@@ -75,7 +74,7 @@ impl Knowledge<'_> {
             0 => 8 * (LINE_BYTES - 8) as u64 + dice.next_u64() % 64, // the last of what nodes have of lines below
             _ => dice.next_u64() % bits,
         } as usize;
-        // Of two words the same bit, one time in four: what adds words up does not notice that.
+        // One time in four the same bit of two words is inverted, which a sum of words does not show.
         let twin = dice.next_u64().is_multiple_of(4);
         match (bit / 8).checked_sub(LINE_BYTES) {
             None if twin => {
@@ -95,14 +94,14 @@ impl Knowledge<'_> {
         })
     }
 
-    /// The line at `place` is zeros, with or without its MAC and what vouches for it.
+    /// Makes zeros of the line at `place`, with or without its MAC and what vouches for it.
     fn wiped(&self, place: Place, now: &Now, dice: &mut ChaCha8Rng) -> Change {
         let mut changes = Changes::new(now);
         let beside = now
             .get(place)
             .and_then(|(_, beside)| beside.map(|_| [0; 8]));
         let (mac, depth) = (dice.next_u64() & 1 == 1, self.depth(dice));
-        // One time in two the line stays, and what says that it was written does not.
+        // One time in two the line stays, and only what says that it was written becomes zeros.
         let line = !mac || dice.next_u64() & 1 == 1;
         if line {
             changes.put(place, Some((ZERO_LINE, beside)));
@@ -126,8 +125,8 @@ impl Knowledge<'_> {
         }
     }
 
-    /// The line at `place` is another, and its MAC says that nobody has written it; or, while the power is off, the line
-    /// says so.
+    /// Replaces the line at `place` and makes its MAC say that nobody has written it; or, while the power is off, makes
+    /// the line itself unwritten.
     fn without_mac(&self, place: Place, now: &Now, dice: &mut ChaCha8Rng) -> Change {
         let mut changes = Changes::new(now);
         let gone = !now.running && dice.next_u64() & 1 == 1;
@@ -151,7 +150,7 @@ impl Knowledge<'_> {
         }
     }
 
-    /// Two lines change places, or one is copied over another, each with its MAC and what vouches for it up to any level.
+    /// Exchanges two lines, or copies one over another, each with its MAC and what vouches for it up to any level.
     fn splice(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
         let bare = dice.next_u64().is_multiple_of(4);
         let groups = if bare { &now.seen.all } else { &now.seen.known };
@@ -203,7 +202,7 @@ impl Knowledge<'_> {
         })
     }
 
-    /// The next line of the region after `place` that nobody has written, if one is near; `place` if none is.
+    /// The next unwritten line of the region after `place`, if one is near; `place` if none is.
     fn next_hole(&self, place: Place, now: &Now) -> Place {
         let region = self.region_of(place);
         let near = (place.0 + 1..place.0 + NEAR).map(Place);
@@ -211,7 +210,8 @@ impl Knowledge<'_> {
         near.find(|at| now.get(*at).is_none()).unwrap_or(place)
     }
 
-    /// A line of an earlier look, or all that hangs below a node, with MACs and what vouches for them up to any level.
+    /// Puts back a line of an earlier look, or all that hangs below a node, with MACs and what vouches for them up to
+    /// any level.
     fn replay(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
         let directed = match dice.next_u64() % 8 {
             0 => self.under_the_same_version(now, dice),
@@ -226,7 +226,8 @@ impl Knowledge<'_> {
             0 => dice.next_u64() % 2 * 7,
             _ => dice.next_u64() % 9,
         };
-        // Of what the layers know two times in three, but where all that integrity has is put back with it.
+        // A line that the layers know is drawn two times in three, and always if all that integrity has is put back
+        // with it.
         let known = chance < 2 || !dice.next_u64().is_multiple_of(3);
         let place = look.drawn(known, self, dice)?;
         let mut changes = Changes::new(now);
@@ -286,10 +287,10 @@ impl Knowledge<'_> {
         })
     }
 
-    /// A line of an earlier look with its MAC and its version, and no more; that of the line at `place` or, one time in
-    /// two, of one whose version lies at the very end of its line, as far as such have changed. One time in two as much as its
-    /// version falls is added to another one beside it, best to that of a line that nobody has written: so the sum of
-    /// all stays. In words what is put back.
+    /// Puts back a line of an earlier look with its MAC and its version, and tells so in words. One time in two the
+    /// line is one whose version lies at the very end of its line, as far as such have changed. One time in two as much
+    /// as its version falls is added to another version in the same line, best to that of an unwritten line, so that
+    /// the sum of all stays.
     fn version(
         &self,
         changes: &mut Changes,
@@ -322,7 +323,7 @@ impl Knowledge<'_> {
         let all = (0..8 * LINE_BYTES / width).map(|number| bits.start % width + number * width);
         let all = all.map(|first| first..first + width);
         let others = all.filter(|other| other.end <= 8 * LINE_BYTES && *other != bits);
-        // Of a node with a MAC what is there of another number is the MAC's.
+        // In a node with a MAC the bits behind the versions are the MAC's.
         let others = others.filter(|other| other.end <= 8 * width);
         let others: Vec<Range<usize>> = others.collect();
         let free = others.iter().find(|other| now(other) == 0);
@@ -346,7 +347,7 @@ impl Knowledge<'_> {
         ))
     }
 
-    /// A line of an earlier look and nothing with it, as if nothing vouched for its region.
+    /// Puts back a line of an earlier look and nothing with it, as if nothing vouched for its region.
     fn alone(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
         let look = self.look_back(now, dice)?;
         let place = look.drawn(true, self, dice)?;
@@ -363,7 +364,7 @@ impl Knowledge<'_> {
         })
     }
 
-    /// A line, with its MAC, that has the same version as what lies there: one that has come round to a number that it had.
+    /// Puts back a line and its MAC that once had the version that lies there now, because a version has come round.
     fn under_the_same_version(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
         let found = self.same_version(now);
         let drawn = dice.next_u64().checked_rem(found.len() as u64)?;
@@ -385,7 +386,8 @@ impl Knowledge<'_> {
         })
     }
 
-    /// All lines of a region of an earlier look: with their MACs and all nodes, with their MACs, or alone.
+    /// Puts back all lines of a region of an earlier look: with their MACs and all nodes, with their MACs only, or
+    /// without both.
     fn region(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
         let look = self.look_back(now, dice)?;
         let (nodes, known) = match dice.next_u64() % 4 {
@@ -415,7 +417,8 @@ impl Knowledge<'_> {
         })
     }
 
-    /// Everything that an earlier look found, or all but one region, or what integrity has alone, or has not.
+    /// Puts back all of an earlier look, all but one region, only the lines and their MACs, or only what vouches for
+    /// them.
     fn rollback(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
         let look = self.look_back(now, dice)?;
         let chance = dice.next_u64() % 8;
@@ -450,12 +453,12 @@ impl Knowledge<'_> {
         })
     }
 
-    /// An earlier look, one of a few acceptances ago, or the empty medium, or in a run what was there when it began; and
-    /// what has become another since.
+    /// Draws an earlier look: of the run, of a few acceptances ago, of the empty medium, or, in a run, of its
+    /// beginning. It comes with the places that have changed since.
     fn look_back(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Past> {
         let (far, near) = (self.before.len(), self.near.len());
         let look = match dice.next_u64() % 16 {
-            // The controller is at work: nothing becomes what it was before anybody wrote it.
+            // While a controller is at work no line becomes unwritten.
             0 if !now.running => far + near,
             0..6 if near > 0 => far + dice.next_u64() as usize % near,
             _ => match dice.next_u64() as usize % (far + usize::from(now.running)) {
@@ -465,6 +468,8 @@ impl Knowledge<'_> {
         };
         let (old, groups) = match self.earlier(look) {
             Some(old) => (old.clone(), self.differing(look, &now.seen)),
+            // No look has this number: the look is the one at which the run began, and only what the run has written
+            // differs.
             None => (now.seen.clone(), Rc::default()),
         };
         let differs = |at: &&Place| now.get(**at) != old.lines.get(at);
@@ -503,7 +508,6 @@ impl Knowledge<'_> {
     }
 }
 
-/// An earlier look, and what has become another since.
 struct Past {
     old: Rc<Seen>,
     groups: Rc<Groups>,
@@ -516,8 +520,8 @@ impl Past {
         groups.chain(&self.since).copied()
     }
 
-    /// One of them, of any region; what the run has written two times in three. `known` leaves out what layers do
-    /// not know.
+    /// Draws one of the places, of any region; two times in three one that the run has written. `known` leaves out what
+    /// the layers above the integrity do not know.
     fn drawn(&self, known: bool, of: &Knowledge, dice: &mut ChaCha8Rng) -> Option<Place> {
         let fits = |place: &Place| !known || of.is_known(*place);
         if !self.since.is_empty() && !dice.next_u64().is_multiple_of(3) {
@@ -534,7 +538,7 @@ impl Past {
     }
 }
 
-/// Any line of any region: first the region is drawn.
+/// Draws a region, and then a line of it.
 fn any(
     groups: &[(&'static str, Vec<Place>)],
     dice: &mut ChaCha8Rng,
@@ -544,7 +548,7 @@ fn any(
     Some((region, one_of(places, dice)))
 }
 
-/// One of `places`; the first and the last of them oftener.
+/// Draws one of `places`. The first and the last come oftener, because faults lie at ends.
 fn one_of(places: &[Place], dice: &mut ChaCha8Rng) -> Place {
     let number = match dice.next_u64() % 8 {
         0 => 0,
@@ -603,14 +607,13 @@ impl<'n> Changes<'n> {
     }
 }
 
-/// The number that is those bits of a line.
 pub(crate) fn number_of(line: &Line, bits: &Range<usize>) -> u64 {
     let bit = |at: usize| u64::from(line[at / 8] >> (at % 8) & 1);
     let numbered = bits.clone().enumerate();
     numbered.fold(0, |all, (at, from)| all | bit(from) << at)
 }
 
-/// A word of a line, or of what lies beside it.
+/// Reads a word of a line, or the bytes beside it.
 pub(crate) fn word_of(content: Option<&Content>, number: usize) -> [u8; 8] {
     content.map_or([0; 8], |(line, beside)| match number {
         BESIDE => beside.unwrap_or_default(),

@@ -1,5 +1,5 @@
-//! What the attacker knows: what the medium held at each look, by region, and what has changed since. Left out: what he
-//! does with it.
+//! The attacker's knowledge: what the medium held at each look, by region, and what has changed since. Left out: how he
+//! uses it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,12 +16,11 @@ use sardonyx::plan::untimed::Untimed;
 
 pub type Held = BTreeMap<Place, Content>;
 
-/// A line and its MAC.
 pub type Kept = (Line, [u8; 8]);
 
 pub type Groups = Vec<(&'static str, Vec<Place>)>;
 
-/// What the medium held at a look, without what is on chip.
+/// The contents of the medium at a look, without what is on chip.
 pub struct Seen {
     pub position: u64,
     pub lines: Held,
@@ -30,16 +29,15 @@ pub struct Seen {
     pub known: Groups,
 }
 
-/// The medium as it is: what was seen last, and over it what a run has written since.
+/// The medium as it is: the last look, and over it what a run has written since.
 pub struct Now {
     pub seen: Rc<Seen>,
     pub over: Held,
-    /// The controller is at work: nothing becomes what it was before anybody wrote it.
+    /// Set while a controller is at work: then no line becomes unwritten.
     pub running: bool,
 }
 
 impl Now {
-    /// The medium as it was seen, with nothing written over it.
     pub fn at_rest(seen: &Rc<Seen>) -> Now {
         Now {
             seen: seen.clone(),
@@ -67,24 +65,21 @@ impl Now {
     }
 }
 
-/// All that he has seen of a run.
 pub struct Knowledge<'h> {
     pub history: &'h History,
     pub kept: Option<Box<dyn PowerFail>>,
     pub levels: usize,
     /// The looks so far, the oldest first.
     pub before: Vec<Rc<Seen>>,
-    /// What the medium held so few acceptances ago; the newest first. Registers that lag are that far behind.
+    /// The medium as it was 1, 2, 4 .. acceptances ago, the newest first: registers that lag are that far behind.
     pub near: Vec<Rc<Seen>>,
-    /// The medium before anybody wrote it.
     pub empty: Rc<Seen>,
-    /// What lines have been under each version of theirs, with their MACs.
+    /// All contents that a line has had under each of its versions, with their MACs.
     under: FxHashMap<(Place, u64), Vec<Kept>>,
     differs: RefCell<BTreeMap<usize, Rc<Groups>>>,
 }
 
 impl<'h> Knowledge<'h> {
-    /// His knowledge before the run, whose medium is `image`.
     pub fn new(history: &'h History, image: &Image) -> Knowledge<'h> {
         let kept = history.power_fail();
         let level = |level: &usize| {
@@ -111,7 +106,6 @@ impl<'h> Knowledge<'h> {
         knowledge
     }
 
-    /// Takes a look: what `image` holds at the cut at that position.
     pub fn see(&self, position: u64, image: &Image) -> Seen {
         let on_chip = self.kept.as_deref().and_then(|kept| kept.on_chip());
         let reached = |place: &Place| !on_chip.is_some_and(|region| region.contains(*place));
@@ -132,13 +126,14 @@ impl<'h> Knowledge<'h> {
         self.differs.borrow_mut().clear();
     }
 
-    /// The earlier look with that number: those of the run, those that are near, and the empty medium behind them.
+    /// Returns the earlier look with that number: those of the run come first, then those that are near, and last the
+    /// empty medium.
     pub fn earlier(&self, look: usize) -> Option<&Rc<Seen>> {
         let all = self.before.iter().chain(&self.near);
         all.chain([&self.empty]).nth(look)
     }
 
-    /// What is read under which version: what a line is now, as `image` has it.
+    /// Notes the content, the MAC and the version that the line at `place` has in `image`.
     pub fn follow(&mut self, place: Place, image: &Image) {
         let Some((kept, version)) = self.kept_under(place, |at| image.content(at)) else {
             return;
@@ -162,7 +157,7 @@ impl<'h> Knowledge<'h> {
         Some(((read(place)?.0, mac), version))
     }
 
-    /// Lines that have been something else under the version that they have `now`: what each has been, with its MAC.
+    /// Lines that have had another content under the version that they have `now`: each other content, with its MAC.
     pub fn same_version(&self, now: &Now) -> Vec<(Place, Kept)> {
         let read = |at: Place| now.get(at).copied();
         let mut found = Vec::new();
@@ -191,13 +186,12 @@ impl<'h> Knowledge<'h> {
         self.kept.as_deref()?.over(place, level)
     }
 
-    /// The region of MACs, if there is one.
     pub fn macs(&self) -> Option<&'static str> {
         let (at, _) = self.kept.as_deref()?.kept_of(Place(0))?;
         Some(self.history.layout().name_of(at).0)
     }
 
-    /// Places in order, by region.
+    /// Groups places that are in order by their regions.
     fn grouped(&self, places: impl Iterator<Item = Place>) -> Groups {
         let layout = self.history.layout();
         let mut groups = Groups::new();

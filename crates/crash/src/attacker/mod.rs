@@ -39,22 +39,22 @@ use sardonyx::plan::untimed::Untimed;
 use sardonyx::plan::{At, Queue, Step};
 use sardonyx_workload::Workload;
 
-/// What programs read after an attack, and which lines; the text says why one reads nothing.
+/// The lines that programs read after an attack, each with its content or the reason that there is none.
 #[derive(Default, PartialEq)]
 struct Used {
     refused: bool,
-    /// A pad that covers two contents, in words: one of those that the run had used, or that were used since.
+    /// A pad that covers two contents, in words, whether the run had used it or a controller after the attack.
     pad: Option<String>,
-    /// How many of what was read were read before the last time, when all is.
+    /// The number of reads that came before the final one of all lines.
     served: usize,
     read: Vec<(u64, Read)>,
 }
 
 type Read = Result<Line, String>;
 
-/// Changes of an attack whose lines are written afterwards.
+/// The lines of at most this many changes of an attack are written afterwards.
 const MOST_ABOUT: usize = 4;
-/// Looks of 1, 2, 4 .. acceptances ago.
+/// The attacker also looks 1, 2, 4 .. acceptances before a cut, this many times.
 const NEAR_LOOKS: u32 = 7;
 
 /// Makes the attacks `asked` on `history`, at cuts that are made as `options` say.
@@ -73,12 +73,11 @@ struct Attacker<'h> {
     survivors: Survivors<'h>,
     knowledge: Knowledge<'h>,
     workloads: Vec<Workload>,
-    /// Lines that the attack is about, to be written afterwards.
+    /// Lines that the attack is about, which are written afterwards.
     touched: Vec<u64>,
-    /// The requests of this look.
     requests: Vec<AttackRequest>,
     asked: Attacks,
-    /// What is read is used before it is verified.
+    /// Set if what is read is used before it is verified.
     speculates: bool,
 }
 
@@ -106,7 +105,7 @@ impl<'h> Attacker<'h> {
         }
     }
 
-    /// Goes on to `position`, and takes a look where the medium was 1, 2, 4 .. acceptances ago.
+    /// Goes on to `position`, and takes a look 1, 2, 4 .. acceptances before it.
     fn walk(&mut self, position: u64) {
         let events = &self.history.journal.events[..position as usize];
         let accepted = (0..)
@@ -134,14 +133,13 @@ impl<'h> Attacker<'h> {
         }
     }
 
-    /// What chance draws one attack from: the same however many others there are.
+    /// The source of chance for one attack, which does not depend on how many others there are.
     fn dice(&self, one: OneAttack) -> ChaCha8Rng {
         let kind = (one.when as u64) << 8 | one.kind as u64;
         let own = mix(one.number) ^ mix(kind << 32 | one.look << 40);
         ChaCha8Rng::seed_from_u64(mix(self.history.seed) ^ own)
     }
 
-    /// What the medium holds, but for what is written over it.
     fn see(&self) -> Rc<Seen> {
         let position = self.survivors.position();
         Rc::new(self.knowledge.see(position, self.survivors.untimed.image()))
@@ -170,7 +168,6 @@ impl<'h> Attacker<'h> {
         self.knowledge.before.push(now);
     }
 
-    /// The attacks of this look at that time.
     fn at(&self, look: u64, when: When) -> impl Iterator<Item = OneAttack> + use<> {
         let (each, wanted) = (self.asked.each, self.asked.one);
         let kinds = Attack::ALL.into_iter();
@@ -227,8 +224,8 @@ impl<'h> Attacker<'h> {
         lines.take(2 * MOST_ABOUT).collect()
     }
 
-    /// The line that is read first afterwards: one time in two that which the attack begins with, before anything else
-    /// has warmed the caches.
+    /// The line that is read first afterwards: one time in two the line that the attack begins with, before anything
+    /// else has warmed the caches.
     fn first_read(&self, change: &Change, dice: &mut ChaCha8Rng) -> u64 {
         match dice.next_u64() & 1 {
             0 => change.lines.first().map_or(0, |(place, _)| place.0),
@@ -236,7 +233,7 @@ impl<'h> Attacker<'h> {
         }
     }
 
-    /// What came of an attack: how it was noticed, or what it has changed of what is read.
+    /// Counts an attack as refused, harmless or undetected.
     fn count(
         &self,
         one: OneAttack,
@@ -262,8 +259,8 @@ impl<'h> Attacker<'h> {
         }
     }
 
-    /// What is wrong with what came after an attack, in words: what was read and should not have been, before a refusal
-    /// or without one, or a pad.
+    /// Tells what is wrong after an attack: a line that should not have been read, before a refusal or without one, or
+    /// a pad that covers two contents.
     fn wrong(&self, used: &Used, honest: &Used) -> Option<String> {
         let told = |line: &u64, got: &Read, right: &Read| {
             let (got, right) = (said(got), said(right));
@@ -284,6 +281,7 @@ impl<'h> Attacker<'h> {
                 None => pad(),
             };
         }
+        // A design that speculates delivers lines before it has verified them, so only the refusal counts.
         if self.speculates {
             return None;
         }
@@ -346,7 +344,7 @@ impl<'h> Attacker<'h> {
         }
     }
 
-    /// Recovers, has the programs recover, and gives what their lines read as, from line `first` on and round again.
+    /// Recovers, has the programs recover, and reads their lines, from line `first` on and round again.
     fn use_it(&mut self, strike: &mut Strike, first: u64) -> Used {
         let mut used = Used::default();
         if let Some(mut controller) = self.begin(&mut used, strike) {
@@ -355,9 +353,9 @@ impl<'h> Attacker<'h> {
         self.end(used)
     }
 
-    /// A pad that a controller uses for another content, which recovers from what lies there and handles the requests of
-    /// this look and writes of the lines that an attack is about: a pad of what lay in the medium by then, or one of its
-    /// own. Nothing if anything is refused.
+    /// Looks for a pad that covers two contents after a recovery: the controller handles the requests of this look, and
+    /// writes of the lines that an attack is about. The other content may lie in the medium, or be the controller's
+    /// own. `None` if anything is refused.
     fn pad_again(&self) -> Option<String> {
         let (history, drained) = (self.history, self.survivors.drained());
         if !history.is_encrypted() {
@@ -404,7 +402,7 @@ impl<'h> Attacker<'h> {
         !self.survivors.untimed.refused().is_empty()
     }
 
-    /// Says whether anything was refused, and forgets all that came after the cut.
+    /// Notes whether anything was refused, and forgets all that came after the cut.
     fn end(&mut self, mut used: Used) -> Used {
         used.refused = self.is_refused();
         self.survivors.untimed.forget();
@@ -412,7 +410,7 @@ impl<'h> Attacker<'h> {
     }
 }
 
-/// Writes what an attack changes past all guards, over what a controller at work has written.
+/// Writes the changes of an attack past all guards, over what a controller at work has written.
 fn write_past(untimed: &mut Untimed, change: &Change) {
     untimed.plan(|plan| {
         for (place, content) in &change.lines {
@@ -424,7 +422,6 @@ fn write_past(untimed: &mut Untimed, change: &Change) {
     });
 }
 
-/// What was read, in a few bytes.
 fn said(read: &Result<Line, String>) -> String {
     match read {
         Err(what) => format!("nothing ({what})"),

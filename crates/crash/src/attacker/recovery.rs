@@ -17,14 +17,12 @@ use sardonyx::controller::Controller;
 use sardonyx::machine::{Bytes, PersistentMemory, UntimedMemory};
 use sardonyx::plan::untimed::Untimed;
 
-/// An attack on a recovery that is about to begin, or none.
 pub struct Strike<'s> {
     seen: &'s Rc<Seen>,
-    /// Of what kind, drawn from what, and before which access; the first is the layers' recovery, the second that of
-    /// a hardware log.
+    /// The kind of the attack, its source of chance, and the number of the access before which it comes; access 0 is
+    /// the layers' recovery, and 1 that of a hardware log.
     wanted: Option<(Attack, &'s mut ChaCha8Rng, u64)>,
     pub accesses: u64,
-    /// What was changed, if anything.
     pub made: Option<Change>,
 }
 
@@ -53,7 +51,7 @@ impl<'s> Strike<'s> {
 }
 
 impl Attacker<'_> {
-    /// All attacks of this look on the recovery, which makes so many accesses.
+    /// Makes all attacks of this look on the recovery, which makes this many accesses.
     pub(crate) fn recovering(
         &mut self,
         (look, accesses): (u64, u64),
@@ -76,7 +74,7 @@ impl Attacker<'_> {
         }
     }
 
-    /// Recovers and has the programs recover, before anybody asks for more. Nothing if anything has been refused.
+    /// Recovers and has the programs recover, before anybody asks for more. `None` if anything has been refused.
     pub(crate) fn begin(&mut self, used: &mut Used, strike: &mut Strike) -> Option<Controller> {
         let (history, knowledge) = (self.history, &self.knowledge);
         let drained = self.survivors.drained();
@@ -114,7 +112,7 @@ impl Attacker<'_> {
     }
 }
 
-/// A program's memory in its recovery, and who waits for the right moment.
+/// A program's memory in its recovery, with the attacker who waits for the right moment.
 struct Watched<'w, 's, 'v> {
     view: UntimedMemory<'v>,
     strike: &'w mut Strike<'s>,

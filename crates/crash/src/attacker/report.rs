@@ -1,4 +1,4 @@
-//! What an attacker is asked to do, and the outcome: counts by kind, compared with what the integrity of the stack
+//! The attacks that are asked for and their outcome: counts by kind, compared with what the integrity of the stack
 //! promises, and the first undetected attack of each kind. Left out: the attacker himself ([`crate::attacker`]).
 
 use std::collections::BTreeMap;
@@ -46,7 +46,6 @@ impl Attack {
     }
 }
 
-/// How many attacks a run gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attacks {
     /// Cuts at which the attacker looks, spread evenly over the run.
@@ -62,25 +61,23 @@ pub struct OneAttack {
     pub look: u64,
     pub when: When,
     pub kind: Attack,
-    /// Its number among the attacks of that kind at that look, from 0 on.
+    /// The number among the attacks of that kind at that look, from 0 on.
     pub number: u64,
 }
 
 impl Attacks {
-    /// The attacks that every run of a plan gets.
     pub const USUAL: Attacks = Attacks {
         looks: 10,
         each: 8,
         one: None,
     };
 
-    /// The attacks of a plan over `stack` if the user names none: those of [`USUAL`](Self::USUAL) if it has integrity.
+    /// The attacks of a plan over `stack` if the user names none: [`USUAL`](Self::USUAL) if it has integrity.
     pub fn unless_said(stack: &Stack) -> Option<Attacks> {
         (stack.integrity.power_fail.is_some()).then_some(Attacks::USUAL)
     }
 }
 
-/// The outcome of attacks of one kind at one time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Came {
     pub tried: u64,
@@ -92,7 +89,6 @@ pub struct Came {
     pub undetected: u64,
     /// Attacks by the region whose line was changed.
     pub regions: BTreeMap<&'static str, u64>,
-    /// The first undetected attack.
     pub first: Option<UndetectedAttack>,
 }
 
@@ -102,11 +98,9 @@ pub struct UndetectedAttack {
     pub one: OneAttack,
     pub position: u64,
     pub story: Vec<String>,
-    /// The run, and the number of its pass in a plan.
     pub run: Option<(Run, usize)>,
 }
 
-/// The outcome of all attacks on a history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attacked {
     pub cuts: u64,
@@ -117,7 +111,6 @@ pub struct Attacked {
 }
 
 impl Attacked {
-    /// The outcome of `attack` at the time `when`.
     pub fn of(&self, when: When, attack: Attack) -> &Came {
         &self.came[when as usize][attack as usize]
     }
@@ -129,7 +122,6 @@ impl Attacked {
         pairs.map(|(when, kind)| (when, kind, self.of(when, kind)))
     }
 
-    /// The least number of attacks that any kind had at any time.
     pub fn fewest(&self) -> u64 {
         let tried = self.each().map(|(_, _, came)| came.tried);
         tried.min().unwrap_or(0)
@@ -165,7 +157,7 @@ impl Attacked {
         }
     }
 
-    /// Notes in each first attack its run and the number of its pass.
+    /// Gives each first attack its run and the number of its pass.
     pub fn was_in(&mut self, run: &Run, pass: usize) {
         for came in self.came.iter_mut().flatten() {
             if let Some(first) = &mut came.first {

@@ -21,17 +21,15 @@ use sardonyx::plan::{At, Step};
 
 const REQUESTS: usize = 24;
 
-/// One of them.
 #[derive(Clone, Copy)]
 pub(crate) enum AttackRequest {
     Read(u64),
     Write(u64, Line),
-    /// What is on chip of that line's metadata goes to the medium.
+    /// Writes the metadata of a line back to the medium.
     Persist(u64),
 }
 
 impl Attacker<'_> {
-    /// All attacks of this look in the run that follows it.
     pub(crate) fn running(&mut self, look: u64, seen: &Rc<Seen>, found: &mut Attacked) {
         if self.at(look, When::Running).next().is_none() {
             return;
@@ -69,7 +67,7 @@ impl Attacker<'_> {
                 0..3 => AttackRequest::Read(line),
                 3 => AttackRequest::Persist(line),
                 drawn => {
-                    // Some contents are duplicates of each other.
+                    // Some contents are duplicates, so that mappings share places.
                     let byte = match drawn {
                         4 => 0,
                         5 => dice.next_u64() as u8 & 1,
@@ -82,7 +80,8 @@ impl Attacker<'_> {
         requests.collect()
     }
 
-    /// A run of `requests`, attacked before the one with that number; what was changed, if anything was.
+    /// Runs `requests` after a recovery, attacked before the one with that number. Returns what was read, and the
+    /// change if there was one.
     fn run(
         &mut self,
         requests: &[AttackRequest],
@@ -99,7 +98,7 @@ impl Attacker<'_> {
         if let Some((kind, _, dice)) = attack {
             let now = Now::look(seen, &self.survivors.untimed);
             change = self.knowledge.draw(kind, &now, dice);
-            // What nothing was done to is not an attack.
+            // A change of nothing is no attack.
             let Some(change) = &change else {
                 return (self.end(used), None);
             };
@@ -120,7 +119,7 @@ impl Attacker<'_> {
                 match request {
                     AttackRequest::Read(line) => {
                         let got = read_untimed(controller, untimed, *line);
-                        // What is refused is not delivered.
+                        // A line that is refused is not delivered.
                         if untimed.refused().is_empty() {
                             read.push((*line, Ok(got)));
                         }
@@ -142,8 +141,8 @@ impl Attacker<'_> {
         read.extend(served.err().map(|what| (0, Err(what))));
     }
 
-    /// What all lines of the programs read as, in their order; read from line `first` on and round again, until one is
-    /// refused.
+    /// Reads all lines of the programs, from line `first` on and round again, until one is refused. They are listed in
+    /// the programs' order.
     pub(crate) fn read_all(&mut self, controller: &mut Controller, used: &mut Used, first: u64) {
         if self.is_refused() {
             return;

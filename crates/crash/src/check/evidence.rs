@@ -1,5 +1,5 @@
-//! What a cut has left, in words: which bytes of which lines are wrong, whose content they are, and what the undo log
-//! held. Looked up for the first violation of each kind.
+//! Tells in words what a cut has left: which bytes of which lines are wrong, whose content they are, and what the undo
+//! log held. It is collected for the first violation of each kind.
 
 use crate::check::Checker;
 use crate::history::History;
@@ -10,7 +10,6 @@ use sardonyx::line::{LINE_BYTES, Line, ZERO_LINE};
 use sardonyx::machine::{UntimedMemory, noise, read_untimed};
 use sardonyx_workload::{DurabilityKind, LoggedItems};
 
-/// Lines that are wrong, entries of a log and words of a line that are told.
 const MOST_LINES: usize = 8;
 const MOST_ENTRIES: usize = 4;
 const MOST_WORDS: usize = 3;
@@ -57,7 +56,7 @@ impl Checker<'_> {
             if violation.kind == Kind::WrongLine && core.workload.recover(&mut view).is_ok() {
                 let visible: Vec<u64> = self.cores.iter().map(|core| core.visible).collect();
                 for other in &self.cores {
-                    // What cores share is right when all of them have recovered.
+                    // Lines that cores share are right only after all cores have recovered.
                     let _ = self
                         .history
                         .joint
@@ -79,7 +78,7 @@ impl Checker<'_> {
         told
     }
 
-    /// What a hardware log says of the transactions that the cut has found under way.
+    /// Tells what a hardware log holds of the transactions that were under way at the cut.
     fn hardware_log(&mut self) -> Vec<String> {
         let drained = self.survivors.drained();
         let untimed = &mut self.survivors.untimed;
@@ -116,7 +115,7 @@ impl Checker<'_> {
         told
     }
 
-    /// What a line reads as that reads as none of the writes that it should.
+    /// Tells what a line reads as that reads as none of the writes that it should.
     fn lost_line(&self, line: u64, read: &Line) -> String {
         let handled = &self.history.journal.handled;
         let requests = self.history.requests.get(&line).into_iter().flatten();
@@ -138,7 +137,6 @@ fn more(all: usize, told: usize, what: &str) -> Option<String> {
     (all > told).then(|| format!("and {} more {what}", all - told))
 }
 
-/// The undo log as the cut has left it.
 fn log_told(history: &History, expected: &Expected, log: &LoggedItems) -> Vec<String> {
     let mut told = vec![format!(
         "the log: valid flag {:#x}, transaction {}, {} entries",

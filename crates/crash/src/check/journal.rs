@@ -1,4 +1,4 @@
-//! What the journal shows without any recovery: no half of a counter-atomic pair persists without the other, and no
+//! Checks of the journal that need no recovery: no half of a counter-atomic pair persists without the other, and no
 //! counter before its line; and under `adr` an array write changes nothing that a cut would leave.
 
 use std::collections::VecDeque;
@@ -12,9 +12,9 @@ use sardonyx::line::{Line, Place, ZERO_LINE};
 use sardonyx::plan::journal::{Event, MediumWrite};
 use sardonyx::plan::merged;
 
-/// Positions at which half of a pair, or a counter without its line, would be left: the first position of each, in the
-/// order of the journal. Where reserve power drains the processor's caches a counter may precede its line: until the
-/// line is accepted it is drained and written again.
+/// Returns the positions at which half of a pair, or a counter without its line, would be left: the first position of
+/// each, in the order of the journal. Where reserve power drains the processor's caches a counter may precede its line:
+/// until the line is accepted it is drained and written again.
 pub fn pairs(history: &History, platform: Platform) -> Vec<Violation> {
     let journal = &history.journal;
     let ready = journal.accepted().map(|(at, write)| (write.order, at));
@@ -58,7 +58,8 @@ pub fn pairs(history: &History, platform: Platform) -> Vec<Violation> {
 /// A line, and the eight bytes beside it.
 type SideBytes = (Line, Option<[u8; 8]>);
 
-/// What a line would be after a cut, kept in two ways.
+/// Two accounts of what a cut leaves of a line: the array with the queued writes over it, and the sum of all accepted
+/// writes.
 struct Twice {
     array: SideBytes,
     drained: SideBytes,
@@ -70,7 +71,7 @@ fn apply(to: &mut SideBytes, write: &MediumWrite) {
     to.1 = write.sideband.or(to.1);
 }
 
-/// Array writes after which a cut would leave other bytes than before, and array writes of lines that were never
+/// Returns the array writes after which a cut would leave other bytes than before, and those of lines that were never
 /// accepted.
 pub fn array_writes(history: &History) -> Vec<Violation> {
     let mut lines: FxHashMap<u64, Twice> = FxHashMap::default();
@@ -105,6 +106,7 @@ pub fn array_writes(history: &History) -> Vec<Violation> {
             continue;
         };
         apply(&mut line.array, write);
+        // The array write carries out all writes of the line that were queued up to it, merged ones among them.
         while line.queued.front().is_some_and(|w| w.order <= write.order) {
             line.queued.pop_front();
         }

@@ -10,7 +10,8 @@ use crate::verdict::violation::{Kind, Violation};
 use sardonyx::line::Place;
 
 impl Checker<'_> {
-    /// What draining and recovery have written must not be covered by a pad that covers something else.
+    /// Looks for pads that draining or recovery have used for another content, and for contents that they have left in
+    /// clear.
     pub(crate) fn secrets(&mut self, full: bool) {
         self.secrets.clear();
         if !self.history.is_encrypted() {
@@ -51,7 +52,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Counts what is wrong at this cut; what is the first of its kind is told with the evidence.
+    /// Counts what is wrong at this cut, and collects evidence for the first violation of each kind.
     pub(crate) fn judge(&mut self) {
         self.explored.covered.cuts += 1;
         for mut violation in self.wrong() {
@@ -65,7 +66,7 @@ impl Checker<'_> {
     }
 
     fn wrong(&self) -> Vec<Violation> {
-        // Whoever refuses a line stops: what the programs would find without it is nobody's.
+        // A refused line ends the recovery, so there is nothing that programs would find without it.
         if let Some(place) = self.refused.first() {
             return vec![self.not_authentic(*place)];
         }
@@ -108,7 +109,6 @@ impl Checker<'_> {
         }
     }
 
-    /// What is wrong with what the programs find.
     fn wrong_programs(&self, found: &mut Vec<Violation>) {
         let position = self.survivors.position();
         let mut report = |kind, core, line, what| {

@@ -21,21 +21,23 @@ use sardonyx::plan::script::Scripting;
 use sardonyx::plan::untimed::Untimed;
 use sardonyx_workload::{Fault, Recovered, Workload};
 
-/// Transactions of a core in a life after the first, at most; or all that are left, in one life of so many, of which
-/// the last cuts are made: what the first life has filled is full then.
+/// A core makes at most this many transactions in a later life.
 const MOST_TRANSACTIONS: u64 = 3;
+/// A long life makes all transactions that are left, and only its last cuts are checked, because what the first life
+/// has filled is full by then.
 const ALL_LEFT: u64 = 1 << 32;
-/// One life in so many is that long.
+/// One later life in this many is a long one.
 const LONG: u64 = 8;
-/// Long lives of a run if one life followed each of its cuts, about: each takes as long as the run.
+/// Bounds the number of long lives of a run, even if a life follows each of its cuts, because each takes as long as the
+/// run.
 const MOST_LONG: u64 = 4096;
 const LAST_CUTS: u64 = 512;
 const MOST_LIVES: u32 = 3;
-/// Cuts of a later life are followed by another so many times more rarely than cuts of the first.
+/// Lives follow the cuts of a later life this many times more rarely than those of the first.
 const RARER: u64 = 16;
 
-/// What recovery begins with after a cut: reserve power has written the processors' caches to it,
-/// if it drains them, through the controller; and what was encrypted to that end.
+/// Returns the image that a recovery begins with, after reserve power has written the processors' caches through the
+/// controller where it drains them, and what was encrypted for that.
 fn drained(history: &History, survivors: &Survivors) -> (Image, Vec<Encrypted>) {
     let (image, lines) = (survivors.untimed.image().copy(), survivors.drained());
     if lines.is_empty() {
@@ -49,9 +51,8 @@ fn drained(history: &History, survivors: &Survivors) -> (Image, Vec<Encrypted>) 
     (untimed.into_image(), encrypted)
 }
 
-/// What the life after the cut at which `survivors` stand begins with, in which each core makes as many further
-/// transactions as `transactions` draws from a number; nothing if a program does not recover from it, which is
-/// for others to say.
+/// Returns the life after the cut at which `survivors` stand, in which each core makes as many further transactions as
+/// `transactions` draws from a number; `None` if a program does not recover, which the checker reports.
 pub(crate) fn next(
     history: &History,
     survivors: &Survivors,
@@ -117,7 +118,7 @@ pub(crate) fn next(
     })
 }
 
-/// The life after the cut at `position` cannot go on.
+/// Reports that the life after the cut at `position` could not go on.
 pub(crate) fn ended(tally: &mut Tally, position: u64, why: &RunError) {
     let kind = match why {
         RunError::NotAuthentic { .. } => Kind::NotAuthentic,
@@ -126,7 +127,7 @@ pub(crate) fn ended(tally: &mut Tally, position: u64, why: &RunError) {
     early(tally, kind, position, &why.to_string());
 }
 
-/// An assertion fails in the life after the cut at `position`.
+/// Reports an assertion that failed in the life after the cut at `position`.
 pub(crate) fn broken(tally: &mut Tally, position: u64, why: &str) {
     early(tally, Kind::RunEnded, position, why);
 }
@@ -136,13 +137,13 @@ fn early(tally: &mut Tally, kind: Kind, position: u64, why: &str) {
     tally.add(Violation::new(kind, position, what));
 }
 
-/// In how many lives of a run with so many positions one is long; by what is the same when a cut is made again alone.
+/// One life in this many is long. It follows from the run alone, so a cut that is made again by itself has the same
+/// life.
 fn long_one_in(positions: u64) -> u64 {
     LONG.max(positions / MOST_LONG)
 }
 
-/// Lives the life after the cut at which `survivors` stand and cuts it at every position. Returns how many cuts of
-/// later lives that were.
+/// Lives the life after the cut at which `survivors` stand and cuts it at every position. Returns how much was covered.
 pub fn live(
     history: &History,
     survivors: &Survivors,
@@ -189,8 +190,8 @@ pub fn live(
     covered
 }
 
-/// Looks at the cuts of `life`, which begins with the cut at `position`, as `at` has the checker do it; how
-/// many that were, and those of lives after it.
+/// Has `at` check cuts of `life`, which begins with the cut at `position`, and adds what is found to `tally`. Returns
+/// how much was covered, with the lives after it.
 pub(crate) fn look(
     life: &History,
     position: u64,
@@ -210,6 +211,7 @@ pub(crate) fn look(
     tally.lost.count += found.lost.count;
     tally.secret.count += found.secret.count;
     for (count, violation) in found.kinds.into_values() {
+        // A violation is named by the cut of the first life, followed by the cuts of the lives after it.
         let mut later_cuts = vec![violation.position];
         later_cuts.extend(&violation.later_cuts);
         let story = match tally.kinds.contains_key(&violation.kind) {

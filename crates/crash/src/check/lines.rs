@@ -11,7 +11,7 @@ impl Checker<'_> {
     /// Each of `lines` must read as the newest accepted write of it, or a later one.
     pub(crate) fn every_line(&mut self, controller: &mut Controller, lines: &BTreeSet<u64>) {
         for line in lines.iter().chain(&self.lost.clone()) {
-            // What a processor's cache drained need not be a write request's, nor a torn line anybody's.
+            // A processor's cache drains bytes that need be no write request's, and a torn line is a mixture of two.
             let drained = self.survivors.is_cached(*line) || self.survivors.is_torn(*line);
             if drained || self.history.core_of(*line).is_none() {
                 self.seen.remove(line);
@@ -32,8 +32,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The newest request that wrote `content`, none for setup; nothing if it is older than the
-    /// newest accepted.
+    /// Returns the newest request that wrote `content`, or `Some(None)` if setup did; `None` if what wrote it is older
+    /// than the newest accepted request.
     fn request_of(&self, line: u64, content: &Line) -> Option<Option<u32>> {
         let accepted = self.accepted.get(&line).copied();
         let requests = self.history.requests.get(&line);
@@ -47,7 +47,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Lines that lie where a recovery has written: a place that it took for free, and is not.
+    /// Compares the lines that lie where a recovery has written: it may have taken a place for free that is not.
     pub(crate) fn overwritten(&mut self, from: u64, controller: &mut Controller) {
         let Some(mapped) = &self.mapped else { return };
         let untimed = &mut self.survivors.untimed;

@@ -34,14 +34,13 @@ use sardonyx::machine::UntimedMemory;
 use sardonyx::plan::journal::{Event, Mark};
 use sardonyx_workload::{Fault, Workload};
 
-/// Lines written of late that are compared where it is not known which lines a place is about.
+/// The number of recently written lines that are compared if it is not known which lines a place is about.
 const LATE: usize = 48;
 
 /// One core's program, and what the last state has shown of it.
 struct Core {
     workload: Workload,
     window: Window,
-    /// The last transaction visible.
     visible: u64,
     restored: Vec<u64>,
     wrong: BTreeSet<u64>,
@@ -50,17 +49,16 @@ struct Core {
     fault: Option<(Kind, Fault)>,
 }
 
-/// Lives the life after the cut at which the survivors stand, and cuts it: its findings go into the tally. Returns how
-/// many lives and cuts these were.
+/// Lives and cuts the life that follows the cut at which the survivors stand, adds its findings to the tally, and
+/// returns how much it covered.
 pub type LiveLines<'l> =
     &'l dyn Fn(&History, &Survivors, &[&Workload], &Options, &mut Tally) -> Covered;
 
-/// Goes through the cuts of a history in order.
 pub struct Checker<'h> {
     history: &'h History,
     options: Options,
     live: LiveLines<'h>,
-    /// Later lives take no more cuts than the first.
+    /// If set, later lives take no more cuts than the first life.
     paced: bool,
     survivors: Survivors<'h>,
     cores: Vec<Core>,
@@ -77,26 +75,25 @@ pub struct Checker<'h> {
     /// not accepted.
     handled: usize,
     pending: BTreeSet<u32>,
-    /// The mapping table as the image has it, if it can be read; not where lines are torn.
+    /// The mapping table as the image has it; `None` if it cannot be read, or if lines tear or move.
     mapped: Option<Mapped>,
-    /// The lines that the last event may have changed, by the table.
+    /// The lines that the last event may have changed according to the table.
     about: Vec<u64>,
     changed: Vec<Changed>,
-    /// What the lines that are torn at this cut are without that.
+    /// The torn lines of this cut as they are whole, to mend them after the check.
     torn: Vec<Whole>,
-    /// Why the last state could not be looked at.
+    /// The reason why the last state could not be checked.
     ended: Option<String>,
-    /// The last state's recovery found no place for a line that it puts back: what programs read then is not looked at.
+    /// Set if the last state's recovery found no place for a line that it puts back; what programs read then is not
+    /// compared.
     no_room: bool,
-    /// Lines that the controller put back at the last state.
     put_back: Vec<u64>,
-    /// `eadr`: lines stored to since the last state.
+    /// Lines stored to since the last state, on platforms that drain caches.
     stored: Vec<u64>,
     pub explored: ExploredCuts,
 }
 
 impl<'h> Checker<'h> {
-    /// A checker before the first event.
     pub fn new(history: &'h History, options: &Options, live: LiveLines<'h>) -> Checker<'h> {
         let platform = options.platform;
         let core = |(number, program): (usize, &Expected)| Core {
@@ -184,7 +181,6 @@ impl<'h> Checker<'h> {
         self.judge();
     }
 
-    /// Applies one event and checks the cut after it.
     pub fn step(&mut self) {
         self.happen();
         if !self.changed.is_empty() {
@@ -208,6 +204,7 @@ impl<'h> Checker<'h> {
         let journal = &self.history.journal;
         match event {
             Event::Accepted(index) => {
+                // Acceptance is out of order: requests handled before this one may still wait for theirs.
                 self.pending.extend(self.handled as u32..=index);
                 self.handled = self.handled.max(index as usize + 1);
                 self.pending.remove(&index);
@@ -215,6 +212,8 @@ impl<'h> Checker<'h> {
                 let newest = self.accepted.entry(line).or_insert(index);
                 *newest = index.max(*newest);
                 let older = |seen: &Option<u32>| seen.is_none_or(|seen| seen < index);
+                // The line counts as lost until a recovery reads this write or a later one, even if the acceptance has
+                // changed no byte that a cut leaves.
                 if self.history.guarantee == Guarantee::EveryLine
                     && !self.options.platform.drains_nothing()
                     && self.seen.get(&line).is_some_and(older)
@@ -246,8 +245,8 @@ impl<'h> Checker<'h> {
         }
     }
 
-    /// What happens on chip at one instant is drained as one, and a log that is truncated at this one commits a
-    /// transaction whose mark comes with it.
+    /// Allows the transactions that commit at this instant: what happens on chip at one instant is drained as one, and
+    /// a log that is truncated here commits a transaction whose mark comes with it.
     fn allow_instant(&mut self) {
         let events = &self.history.journal.events[self.survivors.position() as usize - 1..];
         let now = events[0].0;
@@ -262,8 +261,8 @@ impl<'h> Checker<'h> {
         }
     }
 
-    /// The lines that a change may make read otherwise; `None` if these are anybody's, as where a line has no place of
-    /// its own to which it is drained.
+    /// Returns the lines that a change may make read otherwise; `None` if it may be any line, for example because a
+    /// drained line has no place of its own.
     fn lines_of(&self, change: Changed) -> Option<Vec<u64>> {
         match change {
             Changed::Words(place, words) => self.history.lines_of(place, words),
@@ -271,7 +270,6 @@ impl<'h> Checker<'h> {
         }
     }
 
-    /// The lines that may differ from the last state's.
     fn affected(&self) -> BTreeSet<u64> {
         let mut lines: BTreeSet<u64> = self.stored.iter().copied().collect();
         if self.mapped.is_some() {
@@ -280,6 +278,8 @@ impl<'h> Checker<'h> {
         }
         for change in &self.changed {
             let Some(about) = self.lines_of(*change) else {
+                // A change of a table or a log may be about any line. Likely are those written last, those not accepted
+                // yet, and those that a program's recovery has put back.
                 let from = self.handled.saturating_sub(LATE);
                 let late = &self.history.journal.handled[from..self.handled];
                 lines.extend(late.iter().map(|handled| handled.line.0));
@@ -293,7 +293,7 @@ impl<'h> Checker<'h> {
         lines
     }
 
-    /// Looks at the present state. After one that could not be looked at, all is looked at.
+    /// Recovers over the present state and compares. After a state that could not be checked it compares everything.
     fn verify(&mut self, full: bool) {
         let full = full || self.ended.take().is_some() || std::mem::take(&mut self.no_room);
         self.torn = self.survivors.tear();
@@ -307,6 +307,8 @@ impl<'h> Checker<'h> {
                 core.wrong.clear();
             }
         }
+        // A later life recovers by itself, so it must not see what this recovery has written. Torn lines stay torn for
+        // it.
         self.survivors.untimed.forget();
         if self.ended.is_none() {
             self.live_on();
@@ -329,7 +331,7 @@ impl<'h> Checker<'h> {
             let regions = self.history.programs.iter().map(|p| p.region.iter());
             lines.extend(regions.flatten());
         }
-        // A mapping's change may be about anybody's line.
+        // A change of a mapping may be about a line of any core.
         let anybody = full
             || self.survivors.position() == 0
             || (self.changed.iter()).any(|change| self.lines_of(*change).is_none());
@@ -339,6 +341,7 @@ impl<'h> Checker<'h> {
             self.no_room();
             return;
         }
+        // A line that was put back at the last state and is not at this one reads otherwise too.
         lines.extend(self.put_back.drain(..));
         self.put_back.extend(restored.iter().map(|line| line.0));
         lines.extend(&self.put_back);
@@ -368,7 +371,7 @@ impl<'h> Checker<'h> {
         self.refused = self.survivors.untimed.refused().to_vec();
     }
 
-    /// The state is one from which there is no way on without more room: nothing of it can be compared.
+    /// Notes a state from which there is no way on without more room: nothing of it can be compared.
     fn no_room(&mut self) {
         self.no_room = true;
         self.explored.covered.no_room += 1;
@@ -428,7 +431,7 @@ impl<'h> Checker<'h> {
         }
     }
 
-    /// From one state in so many, if nothing is wrong there, life goes on, and is cut itself.
+    /// Follows one sound state in so many with a later life, which is cut itself.
     fn live_on(&mut self) {
         let dice = mix(self.survivors.position() ^ mix(self.history.seed));
         let is_sound = |core: &Core| {

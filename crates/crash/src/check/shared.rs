@@ -10,8 +10,8 @@ use sardonyx::controller::Controller;
 use sardonyx::machine::UntimedMemory;
 
 impl Checker<'_> {
-    /// Runs the recovery of all cores, one after the other, and compares the lines that they share. What is wrong
-    /// with them is kept with the first core.
+    /// Runs the recovery of all cores, one after the other, and compares the lines that they share. Wrong lines are
+    /// kept with the first core.
     pub(crate) fn together(
         &mut self,
         joint: &Joint,
@@ -67,7 +67,6 @@ impl Checker<'_> {
         }
     }
 
-    /// A transaction that is there, and one before it that is not.
     pub(crate) fn out_of_order(&self) -> Option<(Who, Who, u64)> {
         let joint = self.history.joint.as_ref()?;
         let visible: Vec<u64> = self.cores.iter().map(|core| core.visible).collect();

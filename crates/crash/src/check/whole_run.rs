@@ -1,4 +1,4 @@
-//! What a run shows as a whole, without any cut: the order of array writes, pairs, and secrets.
+//! Checks of a run as a whole, without any cut: the order of array writes, pairs, and secrets.
 
 use crate::check::journal;
 use crate::options::{Cuts, Options};
@@ -9,13 +9,13 @@ use crate::secrecy::{self, Looked};
 use crate::verdict::findings::ExploredCuts;
 use crate::verdict::violation::{Kind, Violation};
 
-/// What a run shows as a whole.
+/// The findings on a run that need no cut.
 pub struct WholeRun {
     found: Vec<Violation>,
     looked: Looked,
 }
 
-/// Looks at the run as a whole; if one cut is asked for, at what is first seen there.
+/// Checks the run as a whole. If one cut is asked for, only what first shows at its position counts.
 pub fn whole_run(history: &History, options: &Options) -> WholeRun {
     let (looked, mut all) = (Looked::default(), Vec::new());
     let audits: [&dyn Fn() -> Vec<Violation>; 3] = [
@@ -37,7 +37,6 @@ pub fn whole_run(history: &History, options: &Options) -> WholeRun {
 }
 
 impl WholeRun {
-    /// Adds it to what cuts have shown.
     pub fn add_to(self, explored: &mut ExploredCuts) {
         let looked = self.looked;
         for violation in self.found {

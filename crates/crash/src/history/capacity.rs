@@ -1,4 +1,4 @@
-//! A machine that a run fills: its medium or its hardware log has as much room as the programs take, or less.
+//! Capacity: machines that a run fills, whose medium or hardware log has as much room as the programs take, or less.
 
 use crate::history::golden::Golden;
 use crate::history::{HistoryError, Result, adverse, set_up};
@@ -16,17 +16,16 @@ use sardonyx::plan::script::Scripting;
 use sardonyx::settings::Settings;
 use sardonyx_workload::ProgramSpec;
 
-/// Places or buckets that are taken away beyond those asked for, until a run ends for want of them.
+/// At most this many places or buckets are taken away beyond those asked for, until a run ends for want of them.
 const MOST_NARROWED: u64 = 16;
 
-/// Whether a run may end because something is full.
 pub(crate) fn may_fill(settings: &Settings) -> bool {
     settings.get(&CRASH_SHORT) > 0
 }
 
-/// Takes places or buckets away from `machine`, so many that `specs` fill it. What they take hangs on what lines
-/// share and on who goes first, so a run in which there are enough tells; and where the run has to end, further
-/// runs tell with how few it does.
+/// Takes places or buckets away from `machine`, so many that `specs` fill it. The number in use depends on which lines
+/// share and on who goes first, so a run with enough of them tells it; where the run has to end, further runs tell with
+/// how few it does.
 pub(crate) fn narrow(
     machine: &mut Machine,
     design: &str,
@@ -50,7 +49,7 @@ pub(crate) fn narrow(
     let lines = machine.engine.medium.geometry.lines();
     let buckets = enough.reached.of(Value::LogBuckets);
     if buckets > 0 {
-        // Each bucket that is used takes places, so a log has as few as will do before those are counted.
+        // Each bucket in use takes places, so the log is made as small as will do before places are counted.
         machine.settings.set(&BUCKETS, buckets + 1);
         enough = run(machine)?;
     }
@@ -60,7 +59,7 @@ pub(crate) fn narrow(
     if most == 0 {
         return Ok(()); // nothing of it can be full
     }
-    // A run is tried for each number up to it, so it has a bound.
+    // The search makes one run for each number up to it, so the number has a bound.
     let most = most + MOST_NARROWED;
     if short > most {
         return Err(HistoryError::Short { short, most });
@@ -71,7 +70,7 @@ pub(crate) fn narrow(
             machine.settings.set(&BUCKETS, there.max(1));
         }
         if places > 0 {
-            // A log has places of its own beside those of the programs' lines.
+            // A log has places of its own, beyond those of the programs' lines.
             let mut layout = Layout::new(lines);
             drop(stack.build(&machine.settings, &mut layout));
             let there = layout.data_lines();
@@ -79,13 +78,14 @@ pub(crate) fn narrow(
             machine.settings.set(&RETIRED, retired);
         }
     };
-    // Setup needs places as well, so a run may not even begin with as few as would end it.
+    // Setup needs places as well, so a run with as few as would end it may not even begin.
     let mut begins = 0;
     for less in (short..short + MOST_NARROWED).chain((1..short).rev()) {
         take(machine, (less, less));
         match run(machine) {
             Ok(narrowed) if short == 1 => {
-                // Where the log is full first, the medium alone is short.
+                // The run may have ended because the log was full: it gets its buckets back, so that only the medium is
+                // short.
                 if narrowed.ended.is_some() && places > 0 {
                     take(machine, (less, 0));
                 }

@@ -1,5 +1,5 @@
-//! The classes of contents that a run's requests have written, told from the bytes alone: whoever drew them may have
-//! drawn something else. Left out: what a layer makes of them.
+//! The classes of contents that a run's requests have written, told from the bytes alone, because whoever drew them may
+//! have drawn something else. Left out: how a layer treats them.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx::line::{LINE_BYTES, Line};
@@ -21,17 +21,16 @@ mechanisms! {
     WRITTEN_AGAIN = "contents that come back", least 10;
 }
 
-/// How far numbers lie from the first where they are near to it.
+/// Words count as near if they differ from the first by at most this.
 const NEAR: i64 = 1 << 8;
-/// Different bytes up to which entropy is low, and from which on it is high.
+/// Entropy is low up to this number of different bytes, and high from the next constant on.
 const LOW: u32 = 8;
 const HIGH: u32 = 48;
 const WORDS: usize = LINE_BYTES / 8;
 
-/// Counts the classes of what was `handled`.
 pub fn count(handled: &[Handled], exercised: &mut Exercised) {
     let mut lines: FxHashMap<u64, (Option<Line>, FxHashSet<Line>)> = FxHashMap::default();
-    // By all words of a line but one: that one.
+    // Maps all words of a line but one to that one.
     let mut but_one: FxHashMap<(usize, [u64; WORDS]), u64> = FxHashMap::default();
     for request in handled {
         let line = request.data;
@@ -62,7 +61,7 @@ fn words(line: &Line) -> [u64; WORDS] {
     std::array::from_fn(|at| u64::from_le_bytes(line.as_chunks().0[at]))
 }
 
-/// What `line` is by itself, if it is anything.
+/// The class of `line` by itself, if it has one.
 fn class(line: &Line) -> Option<&'static Mechanism> {
     let mut seen = [0u64; 4];
     line.iter()

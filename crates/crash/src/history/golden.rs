@@ -1,5 +1,5 @@
-//! What a program's lines hold after each of its transactions: the expected contents after a recovery. They come from
-//! running the program once on plain memory.
+//! The expected contents of a program's lines after each of its transactions. They come from running the program once
+//! on plain memory.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,32 +13,29 @@ use sardonyx::plan::journal::Mark;
 use sardonyx::units::Time;
 use sardonyx_workload::{ProgramRun, ProgramSpec, RECOVERING, SharedRun, Sharing, SpecError};
 
-/// Regions of different cores lie so far apart at least: a page, and lines of counters.
+/// Regions that are not interleaved begin on different pages, and so on different lines of counters.
 const APART: u64 = PAGE_LINES;
 
 /// One core's program for the timed run; it records what its lines hold.
 pub struct Golden {
     run: Running,
-    /// What recovery does, before anything else.
+    /// The operations of the recovery, which come before anything else.
     recovery: Option<Batch>,
-    /// The last transaction.
     last: u64,
     pub expected: Expected,
 }
 
-/// A program of its own, or a core's part of one that all have together.
+/// A program of one core, or a core's part of a program that all cores share.
 enum Running {
     Own(ProgramRun),
-    /// Of the core with that number; what has been written down of all of them.
+    /// The part of the core with that number, and the recorded contents of all.
     Shared(usize, SharedRun, Arc<Mutex<Joint>>),
 }
 
-/// Which transactions of a core may be the last visible one after a cut.
+/// The transactions of a core that may be the last visible one after a cut.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Window {
-    /// The last transaction that must be visible.
     pub required: u64,
-    /// The last transaction that may be visible.
     pub allowed: u64,
 }
 
@@ -51,7 +48,7 @@ impl Window {
         }
     }
 
-    /// What is wrong, if anything, when transaction `visible` is the last visible one.
+    /// The kind of violation if transaction `visible` is the last visible one; `None` if it may be.
     pub fn broken_by(self, visible: u64) -> Option<Kind> {
         if visible < self.required {
             Some(Kind::Lost)
@@ -63,7 +60,6 @@ impl Window {
     }
 }
 
-/// The contents of a program's lines by transaction.
 #[derive(Clone, Debug)]
 pub struct Expected {
     pub spec: ProgramSpec,
@@ -73,9 +69,9 @@ pub struct Expected {
     pub header: u64,
     /// The last visible transaction at the beginning.
     pub first: u64,
-    /// The region as that transaction, or setup, leaves it.
+    /// The region's lines after that transaction, or after setup.
     pub initial: Vec<Line>,
-    /// Of each line that changed: after which transaction it holds what, oldest first.
+    /// Maps each line that changed to its contents, oldest first, each with the transaction that left it.
     versions: FxHashMap<u64, Vec<(u64, Line)>>,
     /// The lines that each transaction after `first` changes.
     pub changes: Vec<Vec<u64>>,
@@ -136,8 +132,7 @@ impl Golden {
         Ok((programs, end))
     }
 
-    /// The parts of a program that all cores have together, whose lines hold `initial` behind the transactions of
-    /// `first`.
+    /// The parts of a program that all cores share, whose lines hold `initial` after the transactions of `first`.
     fn together(runs: Vec<SharedRun>, first: Vec<u64>, initial: Vec<Line>) -> Vec<Golden> {
         let (region, logs) = (runs[0].region(), runs[0].logs());
         let joint = Joint::new(region, logs, first.clone(), initial);
@@ -252,7 +247,6 @@ impl Golden {
 }
 
 impl Expected {
-    /// What `line` holds when `visible` is the last visible transaction.
     pub fn content(&self, line: u64, visible: u64) -> &Line {
         let newest = self.versions.get(&line).and_then(|versions| {
             let older = versions.partition_point(|(number, _)| *number <= visible);
@@ -264,7 +258,7 @@ impl Expected {
         }
     }
 
-    /// The last transaction that has left `line` as `content`; 0 for setup, or for what came before.
+    /// The last transaction that has left `line` as `content`; 0 stands for setup, or for what came before.
     pub fn left_by(&self, line: u64, content: &Line) -> Option<u64> {
         let versions = self.versions.get(&line).into_iter().flatten();
         let left = versions.rev().find(|(_, line)| line == content);

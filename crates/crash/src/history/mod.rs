@@ -1,5 +1,5 @@
-//! One timed run of programs on a design, with everything that a power cut could leave of it: the medium as setup left
-//! it, the journal, and what every line should hold.
+//! A history: one timed run of programs on a design, with the medium as setup left it, the journal of the run, and what
+//! every line should hold.
 
 pub(crate) mod capacity;
 pub(crate) mod classes;
@@ -47,61 +47,48 @@ use sardonyx_workload::{ProgramSpec, SpecError, Workload};
 
 const PAGE_LINES: u64 = 64;
 
-/// A value, or why there is none.
 pub type Result<T, E = HistoryError> = std::result::Result<T, E>;
 
-/// Why there is no run that can be cut.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
-    /// No such design.
     #[error(transparent)]
     Design(#[from] UnknownDesign),
-    /// The program cannot be made.
     #[error(transparent)]
     Program(#[from] SpecError),
-    /// The run cannot go on.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// The programs do not fit.
     #[error(transparent)]
     Exhausted(#[from] Exhausted),
-    /// The machine, or a setting of a pass, is wrong.
     #[error(transparent)]
     Machine(#[from] ConfigError),
-    /// The run does not fit in the host's memory.
     #[error(
         "the run needs about {:.1} GiB of memory, and {:.1} GiB are free; give a smaller footprint, or \
          fewer transactions or cores",
         *needed as f64 / (1u64 << 30) as f64, *free as f64 / (1u64 << 30) as f64
     )]
     Memory {
-        /// Bytes needed.
+        /// The bytes that the run needs.
         needed: u64,
-        /// Bytes free.
         free: u64,
     },
-    /// The programs are larger than the medium.
     #[error(
         "the programs' {end} lines do not fit in the machine's {there}; give a smaller footprint, fewer transactions \
          or cores, or a larger machine"
     )]
     Room {
-        /// The line behind their last.
+        /// The line after the last one of the programs.
         end: u64,
-        /// Lines of the medium.
         there: u64,
     },
-    /// More is to lack than the run uses.
     #[error(
         "pages.crash_short = {short}: is more than the run has places or buckets; give {most} at most"
     )]
     Short {
-        /// As set.
+        /// The value as it was set.
         short: u64,
-        /// What the run uses.
         most: u64,
     },
-    /// At an overflow of versions a scheme writes the MACs beside 63 other lines anew, and with them the lines: what a
+    /// At an overflow of versions a scheme writes the MACs beside 63 other lines anew, and the lines with them. What a
     /// cut leaves of that is not what the schemes promise.
     #[error(
         "{design} cannot be cut under integrity.mac_place=beside with versions that overflow; give \
@@ -111,10 +98,8 @@ pub enum HistoryError {
         /// The design.
         design: String,
     },
-    /// An assertion failed in the run itself.
     #[error("the run ends early, which is a bug in the design or in Sardonyx: {0}")]
     Broken(String),
-    /// The run does not have the cuts that were asked for.
     #[error("{0}")]
     Cuts(String),
 }
@@ -133,14 +118,14 @@ pub struct History {
     /// Every write, acceptance, change on chip and mark of the run, in order.
     pub journal: Box<Journal>,
     pub programs: Vec<Expected>,
-    /// What the lines of a program that all cores share should hold; `None` if there is none.
+    /// The expected lines of a program that all cores share; `None` if there is none.
     pub joint: Option<Joint>,
     pub pads: Arc<Pads>,
     /// The write requests of each line, in the order of handling.
     pub requests: FxHashMap<u64, Vec<u32>>,
-    /// How to tell from the medium's bytes where the programs' lines lie.
+    /// The way to tell from the medium's bytes where the programs' lines lie.
     pub placement: Placement,
-    /// What the lines of each core read as at first, if that is not what setup wrote.
+    /// The lines of each core as they read at first, if that is not what setup wrote.
     found: Vec<Vec<Line>>,
     stack: Stack,
     /// The machine's settings, with small caches on chip.
@@ -152,15 +137,14 @@ pub struct History {
 
 pub struct Life {
     pub image: Image,
-    /// The lines that were encrypted before it began, as last encrypted.
+    /// The lines that were encrypted before this life began, as last encrypted.
     pub encrypted: Vec<Encrypted>,
-    /// What the lines of each core read as, if that will be asked.
+    /// The lines of each core as they read at its beginning, if the checks need them.
     pub found: Vec<Vec<Line>>,
     pub programs: Vec<Golden>,
     pub seed: u64,
-    /// The pads of the life before.
     pub before: Option<Before>,
-    /// Where evictions, delays and pauses come from if not from the seed, and whether they are recorded.
+    /// The source of evictions, delays and pauses if it is not the seed, and whether they are recorded.
     pub scripting: Scripting,
 }
 
@@ -178,14 +162,12 @@ impl Life {
     }
 }
 
-/// Programs that have been set up and have not run.
 pub struct SetUp {
-    /// Before the first life.
+    /// A history of no events, from which lives are made.
     nothing: History,
     image: Image,
     encrypted: Vec<Encrypted>,
     programs: Vec<Golden>,
-    /// The line behind which the first of them lies.
     first: u64,
 }
 
@@ -287,7 +269,7 @@ impl History {
         History::scripted(machine, design, specs, seed, Scripting::default())
     }
 
-    /// The same, with the evictions, delays and pauses of `scripting`.
+    /// Runs `specs` as [`History::record`] does, with the evictions, delays and pauses of `scripting`.
     ///
     /// # Errors
     /// As [`History::record`].
@@ -401,7 +383,7 @@ impl History {
         self.journal.events.len() as u64 + 1
     }
 
-    /// What the line held at first; `None` if it is in no program's region.
+    /// The content of the line at first; `None` if it is in no program's region.
     pub fn initial(&self, line: u64) -> Option<&Line> {
         let core = self.core_of(line)?;
         let program = &self.programs[core];
@@ -416,8 +398,8 @@ impl History {
         self.stack.build(&self.small, &mut layout)
     }
 
-    /// A fresh controller that has recovered over what `untimed` holds and knows nothing else. What a cut has left half
-    /// done is not put back yet ([`Controller::undo`]).
+    /// Returns a fresh controller that has recovered over what `untimed` holds and knows nothing else. Unfinished
+    /// transactions are not put back yet ([`Controller::undo`]).
     pub fn recover(&self, untimed: &mut Untimed) -> Controller {
         let mut controller = self.controller();
         untimed.plan(|plan| controller.recover(plan));
@@ -449,7 +431,7 @@ impl History {
         counters.map_or(0, |counters| counters.counter_in(line, place))
     }
 
-    /// What the registers and the reserve power of the integrity do; `None` without integrity.
+    /// The behaviour of the integrity's registers and reserve power; `None` without integrity.
     pub fn power_fail(&self) -> Option<Box<dyn PowerFail>> {
         Some(self.stack.integrity.power_fail?(
             &self.machine.settings,
@@ -457,7 +439,7 @@ impl History {
         ))
     }
 
-    /// Wear levelling before any line has moved; `None` without wear levelling.
+    /// Wear levelling in a medium in which no line has moved; `None` without wear levelling.
     pub fn levelling(&self) -> Option<StartGap> {
         self.controller().levelling().cloned()
     }
@@ -466,14 +448,14 @@ impl History {
         &self.layout
     }
 
-    /// Where the counter of the line at `place` lies, if it has a line of its own. Lines of a hardware log's own
-    /// chains, and all that lies beside the data, have none.
+    /// The place of the counter of the line at `place`, if it has a line of its own. Lines of a hardware log's own
+    /// chains, and all regions besides the data, have none.
     pub fn counter_place(&self, place: Place) -> Option<Place> {
         let is_data = place.0 < self.layout.data_lines();
         self.counters.as_ref().filter(|_| is_data)?.line_of(place)
     }
 
-    /// How often the run has used each mechanism, without those that come after a cut.
+    /// Counts the uses of each mechanism in the run, without mechanisms that come after a cut.
     pub fn exercised(&self) -> Exercised {
         let journal = &self.journal;
         let mut exercised = journal.exercised.clone();
@@ -487,7 +469,7 @@ impl History {
         let Some(counters) = &self.counters else {
             return exercised;
         };
-        // Of each line of counters: whether the last write that it served was marked, and its core.
+        // Maps each line of counters to its last write: whether it was marked, and its core.
         let mut users: FxHashMap<Option<Place>, (bool, Option<usize>)> = FxHashMap::default();
         for sealed in &journal.sealed {
             let next = journal.handled.partition_point(|h| h.order <= sealed.order);
@@ -505,12 +487,11 @@ impl History {
         exercised
     }
 
-    /// Transactions that one core has committed, at most.
+    /// The most transactions that one core has committed.
     pub fn longest_run(&self) -> u64 {
         self.committed().into_iter().max().unwrap_or(0)
     }
 
-    /// Transactions that each core has committed.
     pub fn committed(&self) -> Vec<u64> {
         let mut committed = vec![0; self.programs.len()];
         for (_, event) in &self.journal.events {
@@ -521,7 +502,7 @@ impl History {
         committed
     }
 
-    /// Transactions that a core has begun while another was in one, on lines that cores share.
+    /// Counts transactions that a core has begun while another was in one, on lines that cores share.
     fn beside(&self) -> u64 {
         let (mut under_way, mut beside) = (0u64, 0);
         for (_, event) in self.journal.events.iter().filter(|_| self.joint.is_some()) {
@@ -540,8 +521,8 @@ impl History {
         beside
     }
 
-    /// What `line` should hold if `visible` has each core's last visible transaction; `None` if it is not a program's
-    /// line.
+    /// The content that `line` should have if `visible` has each core's last visible transaction; `None` if it is not a
+    /// program's line.
     pub fn content(&self, line: u64, visible: &[u64]) -> Option<&Line> {
         let core = self.core_of(line)?;
         Some(match &self.joint {
@@ -570,7 +551,7 @@ impl History {
     /// The program of `core` with its durability.
     ///
     /// # Errors
-    /// None, if it has been run.
+    /// None if it has been run.
     pub fn workload(&self, core: usize) -> Result<Workload, SpecError> {
         let spec = &self.programs[core].spec;
         match self.joint {
@@ -615,8 +596,8 @@ impl History {
     }
 }
 
-/// The journal of a run of `sources`, one a core, on a machine that is as adversarial as its instructions
-/// allow: over `image`, under the fresh `controller`.
+/// Runs `sources`, one a core, over `image` under the fresh `controller`, on a machine as adversarial as its
+/// instructions allow. Returns the journal and the choices made.
 pub(crate) fn adverse<'s>(
     machine: &Machine,
     (design, controller, layout): (&str, Controller, Layout),
@@ -634,9 +615,9 @@ pub(crate) fn adverse<'s>(
     };
     let (lines, own, ways) = match machine.settings.get(&CRASH_CACHED) as usize {
         0 => (adversity.cached_lines, adversity.cached_lines / 4, [4, 8]),
-        // One way: a line also goes when another core wants its set between a store and its write-back.
+        // With one way a line also goes if another core wants its set between a store and its write-back.
         few @ 1..8 => (few.next_power_of_two(), 1, [1, 1]),
-        // Fewer ways than L1: what the last level gives up is often in use there.
+        // The last level has fewer ways than L1, so a line that it gives up is often still in use in L1.
         few => (few.next_power_of_two(), few.next_power_of_two() / 2, [8, 2]),
     };
     machine.caches.l1 = level(own, ways[0]);
@@ -654,8 +635,8 @@ pub(crate) fn adverse<'s>(
     }
 }
 
-/// The journal of the same run on a machine that obliges: nothing leaves the caches by itself, no operation
-/// waits without a reason, and writes are `held`; with the choices made.
+/// Runs `sources` on a machine without adversity: nothing leaves the caches by itself, no operation waits without a
+/// reason, and writes are `held`. Returns the journal and the choices made.
 fn obliging<'s>(
     machine: &Machine,
     (design, controller, layout): (&str, Controller, Layout),
@@ -667,8 +648,8 @@ fn obliging<'s>(
     System::of_programs(machine, memory, sources, Warmup::Requests(0))?.record()
 }
 
-/// A medium that holds `lines` lines and no more than is needed: what is not touched tells nothing,
-/// and a recovery that scans its tables should scan what there is; with so many rows to spare.
+/// Shrinks the medium to `lines` lines and `spare` rows: untouched lines show nothing, and a recovery scans all tables
+/// that there are.
 pub(crate) fn shrink(machine: &mut Machine, lines: u64, spare: u64) {
     let geometry = &mut machine.engine.medium.geometry;
     let row = geometry.channels * geometry.ranks * geometry.banks * geometry.columns;
@@ -689,7 +670,7 @@ pub(crate) fn fresh(settings: &Settings) -> Settings {
     settings
 }
 
-/// The medium after all programs' setup and an orderly shutdown, and what was encrypted.
+/// Returns the medium after all programs' setup and an orderly shutdown, and the lines encrypted there.
 pub(crate) fn set_up(
     machine: &Machine,
     stack: &Stack,
@@ -697,7 +678,7 @@ pub(crate) fn set_up(
 ) -> Result<(Image, Vec<Encrypted>)> {
     let data_lines = machine.engine.medium.geometry.lines();
     let mut layout = Layout::new(data_lines);
-    // What begins elsewhere does so in the run: a number has been small before it is great.
+    // Setup begins with small numbers: counters and versions that begin elsewhere do so in the run.
     let mut settings = machine.settings.clone();
     let layers = stack.layers().into_iter();
     let limits = layers.flat_map(|layer| layer.about().limits);
@@ -709,7 +690,7 @@ pub(crate) fn set_up(
         0 => Image::new(),
         _ => Image::sparse(),
     });
-    // What all cores have together is the first's.
+    // A program that all cores share is set up once, as the first core's.
     let first_only = programs.first().is_some_and(|p| p.joint().is_some());
     let count = if first_only { 1 } else { programs.len() };
     for program in programs[..count].iter().map(|program| &program.expected) {

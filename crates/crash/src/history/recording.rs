@@ -1,4 +1,4 @@
-//! A recorded program below a design of which it knows nothing: which of its lines can be read after a power cut.
+//! A recorded program under a design that it does not know: the lines that can be read after a power cut.
 //!
 //! The program's own recovery runs elsewhere, on what is read here. A line that reads as something that the program
 //! never stored there is of no use to any recovery: its bytes are there, but the counter or the mapping that belongs to
@@ -18,17 +18,15 @@ use sardonyx::plan::At;
 use sardonyx::plan::script::Scripting;
 use sardonyx::plan::untimed::Untimed;
 
-/// Lines and their bytes, in the order of their numbers.
 pub type Lines = [(u64, Line)];
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Readable {
-    /// The number of unreadable lines at each cut.
     pub unreadable: Vec<u64>,
     /// The number of lines that were read at each cut.
     pub lines: u64,
     pub writes: u64,
-    /// Time from the first event to the last, in nanoseconds.
+    /// The time from the first event to the last.
     pub nanoseconds: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What was run: a design, its programs and a seed, as reports have it.
+//! The description of a run as reports have it: a design, its programs and a seed.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ pub struct Run {
     /// The mistake in the program's own log, if any.
     pub mutant: Option<&'static str>,
     pub cores: usize,
-    /// Who shares lines of counters: [`sardonyx_workload::Sharing`].
+    /// The way in which programs share lines of counters: [`sardonyx_workload::Sharing`].
     pub sharing: &'static str,
     pub transactions: u64,
     pub transaction_bytes: u64,

@@ -1,4 +1,4 @@
-//! Lines that several cores share: what they hold after which transactions of which cores, in the order in which the
+//! Lines that several cores share: their contents after which transactions of which cores, in the order in which the
 //! transactions held their locks; and what a cut may leave of them.
 //!
 //! The condition is strict durable linearizability (Aguilera and Frølund, 2003; Izraelevitz, Mendes and Scott, DISC
@@ -11,18 +11,17 @@ use rustc_hash::FxHashMap;
 
 use sardonyx::line::{Line, Lines};
 
-/// A transaction: its core, and its number there.
+/// A transaction: the number of its core, and its own number there.
 pub type Who = (usize, u64);
 
-/// The contents of the shared lines, by transaction.
 #[derive(Clone, Debug)]
 pub struct Joint {
     pub region: Lines,
     pub logs: Lines,
-    /// Of each core the last transaction that was visible at first.
+    /// The last transaction of each core that was visible at first.
     first: Vec<u64>,
     pub initial: Vec<Line>,
-    /// Of each line that changed: who has left it as what, in the order of the locks.
+    /// Maps each line that changed to the transactions that changed it and their contents, in the order of the locks.
     versions: FxHashMap<u64, Vec<(Who, Line)>>,
     /// The lines that each transaction of a core has changed.
     changes: Vec<Vec<Vec<u64>>>,
@@ -41,7 +40,6 @@ impl Joint {
         }
     }
 
-    /// Adds the next transaction of `core`, which changes these lines to these contents.
     pub fn next(&mut self, core: usize, lines: impl Iterator<Item = (u64, Line)>) {
         let number = self.first[core] + self.changes[core].len() as u64 + 1;
         let mut changed = Vec::new();
@@ -53,7 +51,7 @@ impl Joint {
         self.changes[core].push(changed);
     }
 
-    /// What `line` holds if each core's transactions up to those of `visible` are visible.
+    /// The content of `line` if each core's transactions up to those of `visible` are visible.
     pub fn content(&self, line: u64, visible: &[u64]) -> &Line {
         let versions = self.versions.get(&line).into_iter().flatten();
         let mut newest = versions.rev();
@@ -63,8 +61,8 @@ impl Joint {
         }
     }
 
-    /// The last transaction that has left `line` as `content`: `Some(None)` if that is what it held at first, `None` if
-    /// nothing has left it so.
+    /// The last transaction that has left `line` as `content`: `Some(None)` if it held that at first, `None` if nothing
+    /// has left it so.
     pub fn left_by(&self, line: u64, content: &Line) -> Option<Option<Who>> {
         let versions = self.versions.get(&line).into_iter().flatten();
         let left = versions.rev().find(|(_, line)| line == content);
@@ -110,7 +108,7 @@ impl Joint {
         })
     }
 
-    /// The number of times that a core has changed a line that another core had changed last.
+    /// Counts how often a core has changed a line that another core had changed last.
     pub fn handed_over(&self) -> u64 {
         let lines = self.versions.values();
         let of_line = |versions: &Vec<(Who, Line)>| {

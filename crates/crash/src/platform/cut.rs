@@ -1,5 +1,5 @@
-//! One power cut of a run that is under way: what of its journal survives. Here the cut is at the present moment, and
-//! whoever drives the run goes on with what is left; `explore` cuts a finished run at every position.
+//! One power cut of a run that is under way: the survivors of its journal. Here the cut is at the present moment, and
+//! the program that drives the run continues with what is left; `explore` cuts a finished run at every position.
 
 use crate::platform::{Platform, Survivors};
 use sardonyx::config::Machine;
@@ -8,9 +8,9 @@ use sardonyx::medium::image::Image;
 use sardonyx::medium::layout::Layout;
 use sardonyx::plan::journal::Journal;
 
-/// What a cut at the end of `journal`, which began with `image`, leaves in the medium of `design` if reserve power
-/// drains what `platform` says. `seed` decides how lines tear, where they do. Lines of a host's own caches are the
-/// host's to write.
+/// Returns what a cut at the end of `journal`, which began with `image`, leaves in the medium of `design` if reserve
+/// power drains what `platform` says. `seed` decides how lines tear, where they do. Lines of a host's own caches are
+/// the host's to write.
 ///
 /// # Errors
 /// There is no such design.

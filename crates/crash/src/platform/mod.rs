@@ -1,5 +1,5 @@
-//! What a power cut leaves at each position: the array, and what the platform's reserve power drains into it. The image
-//! only moves forward, one event at a time.
+//! The image that a power cut leaves at each position: the array, and what the platform's reserve power drains into it.
+//! The image only moves forward, one event at a time.
 
 pub(crate) mod cut;
 pub(crate) mod places;
@@ -74,18 +74,17 @@ impl Platform {
     }
 }
 
-/// Lines of a page, which lies in one device.
+/// The number of lines of a page, which lies in one device.
 const PAGE_LINES: u64 = 64;
 
-/// A torn line as it is whole, and what lies beside it.
+/// A torn line as it is whole, with the bytes beside it.
 pub type Whole = (Place, Line, Option<[u8; 8]>);
 
-/// What has changed since the last position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changed {
-    /// Bytes of a place of the medium, in which of its words.
+    /// Some words of a place of the medium.
     Words(Place, u8),
-    /// What reserve power drains of a line from a processor's cache.
+    /// A line that reserve power drains from a processor's cache.
     Drained(Logical),
 }
 
@@ -95,29 +94,29 @@ pub struct Survivors<'h> {
     seed: u64,
     platform: Platform,
     position: u64,
-    /// The image, and the means to recover over it.
+    /// The image, with the means to recover over it.
     pub untimed: Untimed,
-    /// `eadr`: events whose effect on the image is in it already.
+    /// Events up to this one are in the image already, on platforms that drain caches.
     drained_until: usize,
-    /// What is on chip is drained: its bytes may be newer than those of a write that comes later.
+    /// Set if what is on chip is drained: its bytes may be newer than those of a write that comes later.
     drains_chip: bool,
-    /// How new the bytes of lines are, where it is.
+    /// The orders of the writes that left a line's bytes, kept if what is on chip is drained.
     versions: FxHashMap<u64, Box<[u64; LINE_BYTES]>>,
     cached: BTreeMap<Logical, (Line, Persist)>,
-    /// `eadr`: lines that are not drained: a hardware log holds them back.
+    /// Lines that a hardware log holds back, so that they are not drained.
     locked: FxHashSet<Logical>,
-    /// `gpf-part`: so many of the newest accepted writes are not drained.
+    /// The number of the newest accepted writes that a flush that ends part way does not drain.
     unflushed: usize,
     /// Array writes that have begun, where they may be torn.
     programming: Vec<u32>,
     tear: Tear,
-    /// Where words are torn: what the last event accepts, and what was there before.
+    /// The writes that the last event accepts, with what was there before, where words are torn.
     accepting: Vec<(u32, Whole)>,
-    /// What the integrity's registers and reserve power do, if there is any.
+    /// The behaviour of the integrity's registers and reserve power, if there is any.
     power_fail: Option<Box<dyn PowerFail>>,
-    /// Where lines lie, if they move.
+    /// The positions of lines, if wear levelling moves them.
     levelling: Option<StartGap>,
-    /// Of places of the array, the bytes that were drained from the chip since they were written.
+    /// The bytes of each place that were drained from the chip since the array write, kept if lines move.
     drained_bytes: FxHashMap<u64, u64>,
 }
 
@@ -134,7 +133,7 @@ impl<'h> Survivors<'h> {
             drained_until: 0,
             drains_chip: match platform {
                 Platform::Adr | Platform::GpfDevice => journal.on_chip.iter().any(is_register),
-                // A write that is done may be newer than those that a flush has got to.
+                // An array write that is done may be newer than what the flush gets to.
                 Platform::Eadr | Platform::Gpf | Platform::GpfPart => true,
                 Platform::None | Platform::GpfFailed => false,
             },
@@ -154,7 +153,7 @@ impl<'h> Survivors<'h> {
         }
     }
 
-    /// The same with wear levelling, as `levelling` has it of a medium in which no line has moved.
+    /// Adds wear levelling, in a medium in which no line has moved.
     #[must_use]
     pub fn levelled(mut self, levelling: Option<StartGap>) -> Survivors<'h> {
         self.levelling = levelling;
@@ -164,7 +163,7 @@ impl<'h> Survivors<'h> {
             let registers = registers.filter_map(|place| Some((place, image.read(place)?)));
             let registers: Vec<_> = registers.collect();
             levelling.recover(registers);
-            // Registers that say how lines lie hold no line of anybody's.
+            // Registers that say how lines lie hold no line, so they alone need no order of bytes.
             let own = levelling.registers();
             let mut dumped = self
                 .journal
@@ -183,7 +182,7 @@ impl<'h> Survivors<'h> {
         levelling.map_or(place, |levelling| levelling.at(place))
     }
 
-    /// The same with what the registers and the reserve power of an integrity do.
+    /// Adds the behaviour of an integrity's registers and reserve power.
     #[must_use]
     pub fn guarded(mut self, power_fail: Option<Box<dyn PowerFail>>) -> Survivors<'h> {
         self.power_fail = power_fail;
@@ -194,7 +193,7 @@ impl<'h> Survivors<'h> {
         self
     }
 
-    /// The same on a medium that tears lines as `tear` says, where queues are drained and caches are not.
+    /// Has the medium tear lines as `tear` says, on a platform that drains queues and not caches.
     #[must_use]
     pub fn tearing(mut self, tear: Tear) -> Survivors<'h> {
         if self.platform == Platform::Adr {
@@ -207,7 +206,7 @@ impl<'h> Survivors<'h> {
         self.position
     }
 
-    /// Applies the next event, and appends what it changed of what a cut would leave.
+    /// Applies the next event, and appends what it changed in the image that a cut would leave.
     pub fn advance(&mut self, changed: &mut Vec<Changed>) -> Event {
         let first = changed.len();
         let event = self.happen(changed);
@@ -215,7 +214,8 @@ impl<'h> Survivors<'h> {
             let image = self.untimed.image_mut();
             let places = &mut Places::new(image, self.levelling.as_ref());
             for change in &changed[first..] {
-                // A line that a cache has is no place: the controller that drains it finds one, and writes its MAC.
+                // A line in a processor's cache has no place yet: the controller that drains it finds one, and writes
+                // its MAC.
                 let Changed::Words(place, _) = *change else {
                     continue;
                 };
@@ -232,6 +232,7 @@ impl<'h> Survivors<'h> {
         let journal = self.journal;
         let (now, event) = journal.events[self.position as usize];
         self.position += 1;
+        // The last event's writes are whole from now on, so what a cut leaves of them changes.
         for (index, _) in self.accepting.drain(..) {
             let write = &journal.writes[index as usize];
             changed.push(Changed::Words(write.place, write.words));
@@ -273,6 +274,7 @@ impl<'h> Survivors<'h> {
             }
             (Event::Accepted(index), Platform::Eadr | Platform::Gpf) => {
                 let handled = &journal.handled[index as usize];
+                // The cache's line is drained until the request that writes the same bytes back is accepted.
                 let same = |(line, _): &(Line, Persist)| *line == handled.data;
                 if self.cached.get(&handled.line).is_some_and(same) {
                     self.cached.remove(&handled.line);
@@ -302,8 +304,8 @@ impl<'h> Survivors<'h> {
         self.platform.loses(self.journal.array[index as usize].at)
     }
 
-    /// What is accepted and what changes on chip at one instant is drained as one: that the line is
-    /// accepted is what lets its counter and its mapping go.
+    /// Drains what is accepted and what changes on chip at one instant as one, because the acceptance of a line is what
+    /// releases its counter and its mapping.
     fn drain_instant(&mut self, now: Time, changed: &mut Vec<Changed>) {
         let journal = self.journal;
         while let Some((at, event)) = journal.events.get(self.drained_until)
@@ -331,7 +333,7 @@ impl<'h> Survivors<'h> {
         }
     }
 
-    /// Makes the write's words the image's.
+    /// Writes the write's words into the image.
     fn apply(&mut self, write: &journal::MediumWrite, changed: &mut Vec<Changed>) {
         let bytes = (0..8).filter(|word| write.words >> word & 1 == 1);
         let bytes = bytes.fold(0, |all, word| all | 0xff << (word * 8));
@@ -352,7 +354,7 @@ impl<'h> Survivors<'h> {
         self.learn(write, changed);
     }
 
-    /// Makes those bytes of a line on chip the image's, wherever the line lies now.
+    /// Writes those bytes of a line on chip into the image, wherever the line lies now.
     fn drain(&mut self, write: &journal::MediumWrite, bytes: u64, changed: &mut Vec<Changed>) {
         let at = self.at(write.place);
         if self.levelling.is_some() {
@@ -362,8 +364,7 @@ impl<'h> Survivors<'h> {
         self.learn(write, changed);
     }
 
-    /// If `write` is of a register that says how lines lie, that is how they lie from now on; and the line that has
-    /// moved reads otherwise.
+    /// Follows a write of a register that says how lines lie; the line that has moved reads otherwise from now on.
     fn learn(&mut self, write: &journal::MediumWrite, changed: &mut Vec<Changed>) {
         if let Some(levelling) = &mut self.levelling
             && let Some(moved) = levelling.learn(write.place, &write.line)
@@ -372,8 +373,8 @@ impl<'h> Survivors<'h> {
         }
     }
 
-    /// A line moves to where `write` puts it; what was drained into its old place goes along, as reserve power would
-    /// dump it where the line lies then.
+    /// Moves a line to where `write` puts it. Bytes that were drained into its old place go with it, because reserve
+    /// power would dump them where the line lies then.
     fn move_line(&mut self, write: &journal::MediumWrite) {
         let (from, to) = (self.at(write.place), write.at);
         let drained = self.drained_bytes.get(&from.0).copied().unwrap_or(0);
@@ -397,7 +398,7 @@ impl<'h> Survivors<'h> {
         self.drained_bytes.insert(to.0, drained);
     }
 
-    /// Makes those of the write's `bytes` the image's, at `at`, that are newer.
+    /// Writes those of the write's `bytes` into the image at `at` that are newer than what is there.
     fn apply_newest(
         &mut self,
         at: Place,
@@ -434,13 +435,13 @@ impl<'h> Survivors<'h> {
             .collect()
     }
 
-    /// Recovers a fresh controller over the image, to which the drained lines have been written; then what was half
-    /// done is put back.
+    /// Recovers a fresh controller over the image, writes the drained lines, and then puts back what unfinished
+    /// transactions changed.
     pub fn recover(&mut self, history: &History) -> Controller {
         self.recover_and_tell(history).0
     }
 
-    /// The same, and returns the lines that the controller has put back.
+    /// Recovers as [`Survivors::recover`] does, and returns the lines that the controller has put back.
     pub fn recover_and_tell(&mut self, history: &History) -> (Controller, Vec<Logical>) {
         let drained = self.drained();
         let mut controller = drain_over(history, &mut self.untimed, &drained);
@@ -467,7 +468,7 @@ impl<'h> Survivors<'h> {
             whole.push((*place, new, image.sideband(*place)));
             let dice = mix(self.seed ^ mix(self.position) ^ u64::from(*index) << 40);
             let lost = write.words & dice as u8;
-            // Beside a line that had nothing there a lost counter leaves zeros.
+            // If nothing lay beside the line, a lost counter leaves zeros there.
             let lost_beside = write.sideband.filter(|_| dice >> 8 & 1 == 1);
             let beside = lost_beside.map(|_| beside.unwrap_or_default());
             image.write(*place, old, lost, beside);
@@ -495,7 +496,6 @@ fn is_register(change: &journal::OnChip) -> bool {
     change.domain == Domain::Registers
 }
 
-/// A fresh controller over `untimed`, to which the lines `drained` have been written.
 pub fn drain_over(
     history: &History,
     untimed: &mut Untimed,
@@ -506,7 +506,6 @@ pub fn drain_over(
     controller
 }
 
-/// Writes the lines `drained` from the processors' caches.
 pub fn write_drained(
     history: &History,
     controller: &mut Controller,
@@ -577,7 +576,6 @@ mod tests {
         }
     }
 
-    /// Writes down the places that it is told of.
     struct ToldPlaces(std::rc::Rc<std::cell::RefCell<Vec<Place>>>);
 
     impl PowerFail for ToldPlaces {
@@ -600,7 +598,7 @@ mod tests {
         }
     }
 
-    /// A store waits in a cache, and a line is accepted: integrity hears of the place of that alone.
+    /// A store waits in a cache while a line is accepted: integrity hears only of that line's place.
     #[test]
     fn a_line_that_a_cache_has_is_no_place() {
         let mut journal = Journal::default();
@@ -635,7 +633,7 @@ mod tests {
         assert_eq!(places, [Place(9)]);
     }
 
-    /// Twenty lines are accepted, of pages of both devices; the array gets to the first five.
+    /// Twenty lines are accepted, of pages of both devices, and the first five reach the array.
     #[test]
     fn a_flush_that_fails_leaves_what_its_failure_says() {
         let mut journal = Journal::default();

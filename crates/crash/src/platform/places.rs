@@ -1,7 +1,7 @@
-//! Which lines a place of the medium can affect, in a design whose lines do not lie at their own places: the mapping
+//! The lines that a place of the medium can affect, in a design whose lines do not lie at their own places: the mapping
 //! table, read from the bytes that a cut leaves and kept up to date.
 //!
-//! What a line reads as follows from its entry in the table, from the place that the entry names and from that place's
+//! A line's content follows from its entry in the table, from the place that the entry names and from that place's
 //! counter. So a change of any other byte cannot change it.
 
 use rustc_hash::FxHashMap;
@@ -39,7 +39,7 @@ impl Mapped {
         Some(mapped)
     }
 
-    /// Notes what has `changed` in `image`, and appends the lines that this can make read otherwise.
+    /// Notes the `changed` places of `image`, and appends the lines that this can make read otherwise.
     pub fn follow(
         &mut self,
         history: &History,
@@ -56,6 +56,7 @@ impl Mapped {
                 self.update(*place, &line, about);
             }
         }
+        // Tables come first, so that a place is about the lines that it holds now.
         for change in changed {
             match *change {
                 Changed::Drained(line) => about.push(line.0),

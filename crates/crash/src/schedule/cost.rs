@@ -6,14 +6,14 @@ use sardonyx::controller::designs::Stack;
 use sardonyx::controller::mapping::DUPLICATE;
 
 const BASE: u64 = 64 << 20;
-/// Bytes for each byte of a structure (measured: 60 on `sca`, 110 on `esd+sca`), and for each transaction
-/// of up to 256 bytes (measured: 42,000).
+/// Bytes for each byte of a structure (measured: 60 on `sca`, 110 on `esd+sca`), and for each transaction of up to 256
+/// bytes (measured: 42,000).
 const A_BYTE: u64 = 64;
 const A_BYTE_SHARED: u64 = 116;
 const A_TRANSACTION: u64 = 45_000;
 
 impl OneRun {
-    /// The bytes of host memory that it needs, roughly and from above.
+    /// Estimates the bytes of host memory of a run from above.
     ///
     /// # Errors
     /// It does not fit, or there is no such design.
@@ -39,7 +39,7 @@ impl OneRun {
     }
 }
 
-/// Bytes of memory that the host can give, if it says so.
+/// The bytes of memory that the host can give, if it says so.
 fn available() -> Option<u64> {
     let told = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = told

@@ -1,7 +1,7 @@
-//! What `sardonyx crash run` does: a plan of passes over one design and one
-//! program. A pass is a run of its own and all its cuts. The passes differ in what makes a power cut
-//! dangerous: seeds, sizes of caches and queues, distances between counter marks, and who shares lines of
-//! counters. A verdict says which mechanisms of the design the plan has used; it holds for no others.
+//! The plan of `sardonyx crash run`: passes over one design and one program. A pass is a run of its own and all its
+//! cuts. The passes differ in what makes a power cut dangerous: seeds, sizes of caches and queues, distances between
+//! counter marks, and which cores share lines of counters. A verdict says which mechanisms of the design the plan has
+//! used; it holds for no others.
 
 pub(crate) mod cost;
 pub(crate) mod pass;
@@ -35,30 +35,28 @@ use sardonyx::mechanisms::{Exercised, Reached, Value};
 use sardonyx::medium::layout::Layout;
 use sardonyx_workload::{DurabilityKind, ProgramSpec, Sharing};
 
-/// Rounds of passes that a plan goes on for, the first included, until nothing lacks that a verdict rests on.
+/// A plan has at most this many rounds of passes, and ends as soon as a verdict lacks nothing.
 const MOST_ROUNDS: usize = 4;
-/// Rounds after which what has not come once is not waited for: further ones, which are longer, are the same passes.
+/// After this many rounds an amount that is still 0 is not waited for: further rounds are longer, but the passes are
+/// the same.
 const ROUNDS_FOR_NOTHING: usize = 2;
 /// A design and a program, to be tried by a plan of passes.
 #[derive(Clone, Debug, Default)]
 pub struct Trial {
     pub machine: String,
-    /// Keys and values over the machine's, and over those that a pass sets.
+    /// Keys and values that override the machine's and those of a pass.
     pub overrides: Vec<(String, String)>,
     pub design: String,
     pub program: String,
     pub durability: DurabilityKind,
-    /// The first seed of the plan.
     pub seed: u64,
-    /// Cores of the passes with several cores: 2 by default; 1: no such passes.
+    /// The number of cores of the passes with several cores, 2 by default; with 1 there are no such passes.
     pub cores: Option<usize>,
     pub transactions: Option<u64>,
-    /// Bytes of a transaction's item, for all passes.
     pub item_bytes: Option<u64>,
     pub footprint: Option<u64>,
-    /// How to explore; the passes run on this number of threads, each pass on one.
     pub options: Options,
-    /// How long the trial goes on with further seeds after the plan.
+    /// The time for which the trial continues with further seeds after the plan.
     pub thorough: Option<Duration>,
     /// Whether the first history of each kind of violation is shortened.
     pub shorten: bool,
@@ -77,14 +75,13 @@ struct PassShown {
     secret_cuts: u64,
 }
 
-/// What the plan has shown until now: each pass, and of each kind of violation how many, and the first.
+/// The findings of the plan so far: by pass, and the first violation of each kind with their number.
 #[derive(Default)]
 struct PlanFound {
     passes: Vec<PassShown>,
     kinds: BTreeMap<Kind, (u64, usize, Told)>,
     error: Option<(usize, HistoryError)>,
     attacked: BTreeMap<usize, Attacked>,
-    /// Of each kind the run of the first.
     runs: BTreeMap<Kind, OneRun>,
 }
 
@@ -96,7 +93,7 @@ impl Trial {
 
     fn item_bytes(&self, pass: &Pass) -> u64 {
         self.item_bytes.unwrap_or(match self.durability {
-            // As many lines of a transaction as of the other programs: it changes two items.
+            // A swap changes two items, so half the bytes give a transaction as many lines as another program's.
             DurabilityKind::Hardware if pass.item_bytes == LONG_ITEM && pass.program == SWAPS => {
                 LONG_ITEM / 2
             }
@@ -154,7 +151,7 @@ impl Trial {
         })
     }
 
-    /// The bytes of host memory that the largest run needs, roughly and from above.
+    /// Estimates the bytes of host memory of the largest run from above.
     ///
     /// # Errors
     /// It does not fit; and as [`Trial::answer`].
@@ -189,7 +186,7 @@ impl Trial {
             ..PlanFound::default()
         };
         let mut rounds = 0;
-        // A round is whole before anybody looks what lacks: so it is the same for any number of threads.
+        // A round is finished before anybody checks what lacks, so the result is the same for any number of threads.
         while rounds == 0 || rounds < MOST_ROUNDS && found.goes_on(&bounds, &needs, rounds) {
             let first = rounds * passes.len();
             let numbers = match self.thorough {
@@ -227,8 +224,8 @@ impl Trial {
         Ok(Some(tried))
     }
 
-    /// Makes the runs with these `numbers`, all of them or until the time is over, and takes in what they show;
-    /// `None` if somebody has ended it.
+    /// Makes the runs with these `numbers`, all of them or until the time is over, and adds their findings; `None` if
+    /// the user has ended it.
     fn make(
         &self,
         stack: &Stack,
@@ -306,7 +303,7 @@ impl Trial {
         Ok(Some(found))
     }
 
-    /// What came of attacks on a run of pass `index`, if it is attacked and has been run.
+    /// Returns the outcome of attacks on a run of pass `index`, if it is attacked and has been run.
     fn attacked(
         &self,
         answer: Result<&Option<(History, ExploredCuts)>, &HistoryError>,
@@ -456,15 +453,15 @@ impl PassShown {
 }
 
 impl PlanFound {
-    /// Run `number` has ended with an error, which is a finding or the trial's own.
+    /// Handles the error that run `number` has ended with: it is a finding, or the trial's own.
     fn failed(&mut self, number: usize, index: usize, run: Run, error: HistoryError) {
         match error {
             HistoryError::Broken(what) => self.ended(number, index, run, &what),
-            // What has room in the first pass needs no more in the others.
+            // A design that has room in the first pass needs no more in the others.
             HistoryError::Run(why @ RunError::Exhausted { .. }) if index > 0 => {
                 self.ended(number, index, run, &why.to_string());
             }
-            // So it is with what is set up before the run.
+            // Setup before the run needs no more room than in the first pass either.
             HistoryError::Exhausted(why) if index > 0 => {
                 self.ended(number, index, run, &why.to_string());
             }
@@ -485,7 +482,7 @@ impl PlanFound {
         all
     }
 
-    /// What came of all attacks, those of the earliest runs first.
+    /// Sums up the outcome of all attacks, those of the earliest runs first.
     fn all_attacked(&self) -> Attacked {
         let mut all = Attacked::default();
         self.attacked.values().for_each(|came| all.append(came));
@@ -498,8 +495,8 @@ impl PlanFound {
         reached
     }
 
-    /// Whether after so many rounds a further one may bring something that lacks: nothing is broken, no option keeps the
-    /// runs from it, and it has come before.
+    /// Whether a further round may bring something that lacks: nothing is broken, no option keeps the runs from it, and
+    /// it has come before.
     fn goes_on(&self, bounds: &Bounds, needs: &[Need], rounds: usize) -> bool {
         let all = self.all();
         let lacks = bounds.lacks(needs, &all.exercised, &self.reached(&all));
@@ -508,7 +505,6 @@ impl PlanFound {
         !all.is_broken() && lacks.any(|lack| lack.kept_by.is_empty() && comes(lack.had))
     }
 
-    /// Run `number`, of pass `index`, has ended early.
     fn ended(&mut self, number: usize, index: usize, run: Run, what: &str) {
         self.passes[index].lost_cuts += 1;
         let told = Told {
@@ -518,7 +514,7 @@ impl PlanFound {
         self.count(Kind::RunEnded, 1, number, || told);
     }
 
-    /// Run `number` has shown a violation of `kind`, `count` times; the earliest run's is told.
+    /// Counts `count` violations of `kind` in run `number`; the violation of the earliest run is kept.
     fn count(&mut self, kind: Kind, count: u64, number: usize, told: impl FnOnce() -> Told) {
         match self.kinds.get_mut(&kind) {
             None => {
@@ -533,7 +529,6 @@ impl PlanFound {
         }
     }
 
-    /// Takes in how far a run of pass `index` has come.
     fn add(&mut self, index: usize, history: &History, explored: &ExploredCuts, sizes: CacheSizes) {
         let shown = PassShown {
             runs: 1,
@@ -549,7 +544,6 @@ impl PlanFound {
         self.passes[index].append(&shown);
     }
 
-    /// Takes in what was found in run `number`, of pass `index`, which is that of `question`.
     fn tell(
         &mut self,
         (number, index): (usize, usize),
@@ -571,7 +565,6 @@ impl PlanFound {
         }
     }
 
-    /// Makes the first history of each kind as short as it gets, on so many `threads`.
     fn shorten(&mut self, threads: usize) {
         let found: Vec<(Kind, &OneRun)> =
             self.runs.iter().map(|(kind, run)| (*kind, run)).collect();

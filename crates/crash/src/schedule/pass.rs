@@ -10,21 +10,20 @@ use sardonyx::settings::{Pressure, Settings};
 
 /// The workload of duplicates and collisions, which the plan of every mapping includes.
 const DUPLICATES: &str = "duplicates";
-/// Those whose lines all cores have together, which every plan of several cores includes.
+/// Workloads whose structures all cores share, which every plan of several cores includes.
 const ACCOUNTS: &str = "shared-accounts";
 const QUEUE: &str = "shared-queue";
-/// The one that takes no place after its first transactions, which the plan of every mapping includes.
+/// The workload that takes no place after its first transactions, which the plan of every mapping includes.
 pub(crate) const SWAPS: &str = "array-swap";
-/// Items of those of all cores: so few that cores meet.
+/// The number of items of a shared structure, so few that cores meet.
 pub(crate) const MEETING: u64 = 6;
 
-/// Bytes of an item of a pass with long transactions.
 pub(crate) const LONG_ITEM: u64 = 4096;
 
-/// Writes between two counter marks where they are not as near as can be: an odd number, half of which is rounded.
+/// Writes between two counter marks in a pass that does not have them as near as can be. The number is odd, so half of
+/// it is rounded.
 const ODD: u64 = 7;
 
-/// One pass: what it sets, and no more.
 pub(crate) struct Pass {
     pub program: String,
     pub several_cores: bool,
@@ -33,16 +32,16 @@ pub(crate) struct Pass {
     pub item_bytes: u64,
     pub footprint: u64,
     pub transactions: u64,
-    /// Comes to the layers' limits: to that of each one's list.
+    /// The index of the limits in each layer's list that the pass comes to.
     pub limits: Option<usize>,
     pub full: bool,
-    /// It has so many places fewer than the programs take; the run may end because something is full.
+    /// The medium has this many places fewer than the programs take, or the log this many buckets; the run may end
+    /// because something is full.
     pub short: Option<u64>,
-    /// The processor's caches hold so many lines for each core.
+    /// The processor's caches hold this many lines for each core.
     pub cached: Option<u64>,
-    /// The structure has a few items, of which each core takes any.
     pub meeting: bool,
-    /// It has so many cores where several are not said how many.
+    /// The number of cores of a pass with several, if the user has not set it.
     pub cores: usize,
 }
 
@@ -72,7 +71,7 @@ impl Pass {
         }
     }
 
-    /// As the machine says but for what the program itself asks for.
+    /// A pass that leaves the machine's caches, queues and marks as they are.
     fn relaxed(program: &str) -> Pass {
         let mut pass = Pass::for_program(program);
         pass.pressure.cache_lines = None;
@@ -91,20 +90,18 @@ impl Pass {
         self
     }
 
-    /// With tables and counts as small as they can be.
     fn limited(mut self) -> Pass {
         self.pressure.limits = true;
         self
     }
 
-    /// At the limits numbered `number` of the layers' lists.
     fn at_limits(mut self, number: usize) -> Pass {
         self.limits = Some(number);
         self.limited()
     }
 
-    /// Items of so many lines that more writes are outstanding than queues have entries, and transactions of
-    /// so many that a hardware log takes most of the buckets that it can name.
+    /// Makes items so long that more writes are outstanding than queues have entries, and that a transaction takes most
+    /// of the buckets that a hardware log can name.
     fn long(self) -> Pass {
         Pass {
             item_bytes: LONG_ITEM,
@@ -114,25 +111,24 @@ impl Pass {
         }
     }
 
-    /// In a medium that has a place for each line of the programs, and no more.
+    /// Takes a medium that has exactly one place for each line of the programs.
     fn full(mut self) -> Pass {
         self.full = true;
         self
     }
 
-    /// With caches so small that lines leave them for want of room.
     fn cached(mut self, lines: u64) -> Pass {
         self.cached = Some(lines);
         self
     }
 
-    /// Something gets full: a medium that has so many places fewer than the programs take, or a log.
+    /// Has something get full: the medium has this many places fewer than the programs take, or the log is too small.
     fn short_of(mut self, places: u64) -> Pass {
         self.short = Some(places);
         self.full()
     }
 
-    /// The settings that make the pass over `stack` on a machine with the settings `machine`, as `--set` takes them: each layer's keys say what they become.
+    /// The settings that make the pass over `stack` on a machine with the settings `machine`, in the form of `--set`.
     pub fn settings(&self, stack: &Stack, machine: &Settings) -> Vec<(String, String)> {
         let keys = stack
             .layers()
@@ -171,7 +167,7 @@ pub(crate) fn most_limits(stack: &Stack, machine: &Settings) -> usize {
     passes.max().unwrap_or(0)
 }
 
-/// The passes of a plan for `program`: a mapping's that shares places has the workload of duplicates as well, one
+/// The passes of a plan for `program`. A mapping that shares places has the workload of duplicates as well, a program
 /// that is `logged` by hardware fills the log, and `limits` of them come to the layers' limits.
 pub(crate) fn passes(
     program: &str,
@@ -180,7 +176,7 @@ pub(crate) fn passes(
     shares_places: bool,
     limits: usize,
 ) -> Vec<Pass> {
-    // Items of more lines of counters than the cache has room for.
+    // An item has more lines of counters than the cache has room for.
     let large = |pass: Pass| Pass {
         item_bytes: 256,
         footprint: 8192,
@@ -218,7 +214,7 @@ pub(crate) fn passes(
             several(Pass::for_program(DUPLICATES)),
         ]);
     }
-    // The tightest once more: some faults show in them alone.
+    // The tightest settings come once more with marks further apart: some faults show in no other pass.
     passes.extend([
         Pass::for_program(program).stride(ODD).cached(16),
         several(Pass::for_program(program).stride(ODD)),
@@ -260,8 +256,8 @@ pub(crate) fn passes(
 fn used_up(program: &str, shares_places: bool, logged: bool, alone: bool) -> Vec<Pass> {
     let mut passes = Vec::new();
     if shares_places {
-        // Caches of a line: whatever is looked up, what was before is gone. Most buckets of a log's 64 are free, and so are
-        // their places.
+        // With caches of one line each lookup drops the one before. Most of a log's 64 buckets are free, and their
+        // places are too, so more places have to lack.
         let lacking = if logged { 40 } else { 1 };
         passes.push(Pass::for_program(SWAPS).cache_lines(1).short_of(lacking));
         passes.push(several(
@@ -272,15 +268,15 @@ fn used_up(program: &str, shares_places: bool, logged: bool, alone: bool) -> Vec
         let short = |buckets| {
             let mut short = several(Pass::for_program(program).short_of(buckets));
             short.transactions = 24;
-            // A single core fills a log only where a transaction takes several buckets.
+            // A single core fills a log only if a transaction takes several buckets.
             short.pressure.long_transactions = false;
             short
         };
-        // Buckets of a record, and of two, which a core alone does not fill.
+        // Buckets have one record, and then two, which a single core does not fill.
         passes.push(short(1));
         passes.push(if alone { short(3) } else { short(2).limited() });
         if shares_places && !alone {
-            // Less is lacking, so that runs get to where no place is left.
+            // Less is lacking here, so that runs get to where no place is left.
             passes.push(short(3).limited());
         }
     }
@@ -289,7 +285,8 @@ fn used_up(program: &str, shares_places: bool, logged: bool, alone: bool) -> Vec
         transactions: 120,
         ..several(Pass::for_program(program).cached(2))
     };
-    // A line that has left the caches is logged again: more entries than buckets of one record have room for.
+    // A line that has left the caches is logged again, so there are more entries than buckets of one record have room
+    // for.
     cached.pressure.long_transactions = true;
     passes.push(cached);
     passes

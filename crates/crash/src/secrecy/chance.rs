@@ -1,35 +1,33 @@
-//! How likely it is that chance alone shows as much as was seen; this is what lets pieces of four bytes count. One
-//! piece that recurs proves nothing, because among some ten thousand pads one recurs by chance; many that recur do
-//! prove something.
+//! The probability that chance shows as much as was seen, which is what lets pieces of four bytes count. One piece that
+//! recurs proves nothing, because among some ten thousand pads one recurs by chance; many that recur do prove
+//! something.
 //!
 //! The bound is Chernoff's: of `n` trials that are each true with probability at most `p`, whatever came before, `k` or
 //! more are true with probability at most `e^(k - m) (m / k)^k`, where `m = p n > 0` and `k > m`. Left out: what the
 //! trials are.
 
-/// Bytes of the smallest piece that is compared.
 pub const PIECE_BYTES: usize = 4;
 
-/// The binary logarithm of the probability below which a result is no longer taken for chance.
+/// A result whose probability has a smaller binary logarithm is not taken for chance.
 pub const ALARM: f64 = -64.0;
 
-/// Trials, and the number of those that came true.
 #[derive(Clone, Debug)]
 pub struct Chance {
-    /// The probability with which chance makes a trial come true, at most.
+    /// Chance makes a trial come true with at most this probability.
     probability: f64,
     trials: u64,
     seen: u64,
-    /// The first that came true, and where it did.
+    /// The index and the story of the first trial that came true.
     first: Option<(usize, String)>,
 }
 
 impl Chance {
-    /// No trial yet, for pieces of four bytes: two are equal by chance with probability 2^-32.
+    /// Begins with no trial, for pieces of four bytes: two are equal by chance with probability 2^-32.
     pub fn of_pieces() -> Chance {
         Chance::with_probability(1.0 / (1u64 << (8 * PIECE_BYTES)) as f64)
     }
 
-    /// No trial yet; each comes true by chance with at most this probability.
+    /// Begins with no trial; each comes true by chance with at most this probability.
     pub fn with_probability(probability: f64) -> Chance {
         Chance {
             probability,
@@ -63,7 +61,7 @@ impl Chance {
     }
 }
 
-/// The binary logarithm of Chernoff's bound on `seen` where `expected` are; 0 if that is no surprise.
+/// The binary logarithm of Chernoff's bound for `seen` where `expected` are; 0 if that is no surprise.
 fn power(expected: f64, seen: f64) -> f64 {
     if seen <= expected {
         return 0.0;
@@ -110,7 +108,7 @@ mod tests {
             pieces.saw(seen, || "this".to_owned());
             seen += 1;
         }
-        // 2^-12 are expected; (e m / k)^k passes 2^-64 between four and six.
+        // There are 2^-12 expected, and (e m / k)^k passes 2^-64 between four and six.
         assert!((4..7).contains(&seen), "{seen}");
         assert_eq!(pieces.told().unwrap().0, 0, "the first is told");
     }

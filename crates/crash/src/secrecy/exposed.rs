@@ -11,16 +11,15 @@ use sardonyx::ecc::{self, Matrix};
 use sardonyx::line::Line;
 use sardonyx::plan::journal::{Domain, Event, Journal, MediumWrite};
 
-/// The words that must not lie in clear.
 pub struct SecretContents {
     lines: FxHashSet<Line>,
     words: FxHashSet<u64>,
 }
 
 impl SecretContents {
-    /// The contents that `journal` was asked to write, or wrote to a log.
+    /// Collects the contents that `journal` was asked to write, or wrote to a log.
     pub fn from_journal(journal: &Journal) -> SecretContents {
-        // Lines with little in them look like tables that have just been made.
+        // Lines and words with few different bytes do not count, because new tables look like them.
         let telling = |line: &&Line| line.iter().collect::<FxHashSet<_>>().len() >= 8;
         let lines = journal.handled.iter().map(|handled| &handled.data);
         let lines = lines.chain(journal.logged.iter().map(|logged| &logged.data));
@@ -33,14 +32,13 @@ impl SecretContents {
         SecretContents { lines, words }
     }
 
-    /// Whether any eight bytes of `line` are one of these words.
     pub fn show_in(&self, line: &Line) -> bool {
         line.windows(8).any(|w| self.words.contains(&number(w)))
     }
 }
 
-/// Writes of the medium that show a content, the check bits of one or a pad as they are; and registers that
-/// reserve power would dump with a word of one.
+/// Returns writes of the medium that show a content, its check bits or a pad, and registers that reserve power would
+/// dump with a word of one.
 pub(crate) fn in_clear(history: &History) -> Vec<Violation> {
     let (journal, held) = (&history.journal, history.held());
     let contents = SecretContents::from_journal(journal);
@@ -50,7 +48,8 @@ pub(crate) fn in_clear(history: &History) -> Vec<Violation> {
         {
             return Some("a content, its check bits or a pad, beside a line");
         }
-        // Ciphertext is noise, in which a word may turn up by chance once in 2^58 places; it stays that where its line moves.
+        // Ciphertext is noise, in which a word turns up by chance once in 2^58 places. A line that moves keeps its
+        // ciphertext.
         let moves = write.is_move() && held.covers(write.place);
         let covered = moves || Encrypted::from_write(write, journal, held).is_some();
         let shown =

@@ -41,7 +41,7 @@ pub struct Held {
     pub lines: u64,
     /// The lines of a log that has a region of its own.
     pub log: Range<u64>,
-    /// If words of data that do not change may keep their ciphertext: the bytes of a word.
+    /// The bytes of a word, if words of data that do not change may keep their ciphertext.
     pub keeps: Option<usize>,
 }
 
@@ -62,19 +62,17 @@ impl Held {
     }
 }
 
-/// A line that a write request or a hardware log put into the medium: its content under a pad.
+/// An encrypted line that a write request or a hardware log put into the medium.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encrypted {
-    /// The place in the medium where the encrypted line lies.
     pub place: Place,
     /// The counter under which it was encrypted, by the design's own word; `None` if the design does not say.
     pub counter: Option<u64>,
     pub plain: Line,
-    /// Its 8-byte words that were written, a bit each.
+    /// The 8-byte words that were written, a bit each.
     pub words: u8,
-    /// Its pad, in 8-byte words.
     pub pad: [u64; WORDS],
-    /// If parts of it that do not change may keep their ciphertext: the bytes of a part.
+    /// The bytes of a part, if parts that do not change may keep their ciphertext.
     pub keeps: Option<usize>,
 }
 
@@ -84,7 +82,8 @@ impl Encrypted {
     pub fn from_write(write: &MediumWrite, journal: &Journal, held: &Held) -> Option<Encrypted> {
         let (place, logged) = (write.place.0, journal.logged_by(write.order));
         let is_line = place < held.lines || logged.is_some() && held.log.contains(&place);
-        // Of a log's own line, such as a bucket's, some words are written by themselves. A line that moves keeps its pad.
+        // Some words of a log's own line, such as a bucket's, are written by themselves; and a line that moves keeps
+        // its pad.
         if !is_line || write.is_move() || write.words != 0xff && place >= held.lines {
             return None;
         }
@@ -107,17 +106,16 @@ impl Encrypted {
         self.words >> word & 1 == 1
     }
 
-    /// Whether all of word `word` is encrypted anew where parts that stay keep their ciphertext: if only some of it is,
-    /// its pad returns by chance more often than that of a whole word does, and `parts_of` counts it.
+    /// Whether all of word `word` is encrypted anew where parts that stay keep their ciphertext. If only some of it is,
+    /// its pad returns by chance more often than a whole word's, and `parts_of` counts it.
     fn is_all_new(&self, word: usize, old: &Encrypted) -> bool {
         let Some(part) = self.keeps else { return true };
         let mut parts = (word * 8..word * 8 + 8).step_by(part);
         parts.all(|from| self.plain[from..from + part] != old.plain[from..from + part])
     }
 
-    /// What word `word` here gives away beside `old_word` of `old`, written before, if their pads are equal.
-    /// The same content at the same place under the same counter gives nothing away, nor does one that may keep its
-    /// ciphertext.
+    /// Tells what word `word` gives away next to `old_word` of the older `old`, if their pads are equal. The same
+    /// content at the same place under the same counter gives nothing away, nor does one that may keep its ciphertext.
     fn clash_of(&self, word: usize, old: &Encrypted, old_word: usize) -> Option<String> {
         let bytes = |word: usize| format!("bytes {} to {}", word * 8, word * 8 + 7);
         let (place, old_place) = (self.place.0, old.place.0);
@@ -152,7 +150,7 @@ impl Encrypted {
         })
     }
 
-    /// The first word that lies in clear.
+    /// Tells the first word that lies in clear.
     pub fn bare(&self) -> Option<String> {
         let word = (0..WORDS).find(|word| self.carries(*word) && self.pad[*word] == 0)?;
         let (from, to) = (word * 8, word * 8 + 7);
@@ -162,7 +160,7 @@ impl Encrypted {
         ))
     }
 
-    /// The pieces of its pad that were written: the number of each, and the piece.
+    /// The pieces of the pad that were written, each with its number.
     fn pieces(&self) -> impl Iterator<Item = (usize, u32)> {
         let words = (0..WORDS).filter(|word| self.carries(*word));
         words.flat_map(|word| {
@@ -171,8 +169,8 @@ impl Encrypted {
         })
     }
 
-    /// Takes its pieces that are not covered, and those that are an earlier one of the line's, into `clear` and
-    /// `alike`; of the use numbered `index`. Bytes that are `kept` have been taken before.
+    /// Adds the pieces of use `index` that no pad covers to `clear`, and those that repeat an earlier piece of the line
+    /// to `alike`. Bytes that are `kept` were counted before.
     fn pieces_by_themselves(
         &self,
         (index, kept): (usize, u64),
@@ -202,14 +200,14 @@ impl Encrypted {
         }
     }
 
-    /// Takes the pieces of its pad that are those of `old`, an older use of its place, into `pieces`; of the use
-    /// numbered `index`.
+    /// Adds the pieces of the pad of use `index` that `old`, an older use of its place, has too to `pieces`.
     fn pieces_of(&self, old: &Encrypted, index: usize, pieces: &mut Chance) {
         for word in 0..WORDS {
             if !(self.carries(word) && old.carries(word)) {
                 continue;
             }
             pieces.tried(2);
+            // Most words differ in both halves, so this comes first.
             let differ = self.pad[word] ^ old.pad[word];
             if differ as u32 != 0 && differ >> 32 != 0 {
                 continue;
@@ -230,7 +228,7 @@ impl Encrypted {
         }
     }
 
-    /// Which bytes lie as they lay in `old`, the use of its place before, and may.
+    /// The bytes, a bit each, that may stay as they lay in `old`, the use of this place before, and do.
     fn kept(&self, old: &Encrypted) -> u64 {
         let Some(part) = self.keeps else { return 0 };
         let (pad, old_pad) = (bytes_of_words(&self.pad), bytes_of_words(&old.pad));
@@ -242,10 +240,9 @@ impl Encrypted {
         kept.flatten().fold(0, |bytes, byte| bytes | 1 << byte)
     }
 
-    /// Takes those of its parts, or halves of larger ones, that are encrypted anew and whose pad is that of an older use
-    /// of its place with another content there into `returned`; of the use numbered `index`. `olds` are those uses, the
-    /// newest first. A part comes true once at most, whichever of the different pads before it is: as likely as one of
-    /// so many trials.
+    /// Adds those parts of use `index`, or halves of larger ones, to `returned` that are encrypted anew and whose pad
+    /// is that of an older use of its place with another content. `olds` are those uses, the newest first. A part comes
+    /// true at most once, whichever of the different pads before it is the same: as likely as one of so many trials.
     fn parts_of(&self, olds: &[&Encrypted], index: usize, returned: &mut Chance) {
         let (Some(part), Some(newest)) = (self.keeps, olds.first()) else {
             return;
@@ -284,12 +281,10 @@ impl Encrypted {
     }
 }
 
-/// Whether all bytes of piece `number` are among `kept`.
 fn is_kept(kept: u64, number: usize) -> bool {
     kept >> (number * PIECE_BYTES) & 0xf == 0xf
 }
 
-/// Which bytes of a line piece `number` is.
 fn bytes_of(number: usize) -> String {
     let from = number * PIECE_BYTES;
     format!("bytes {from} to {}", from + PIECE_BYTES - 1)
@@ -306,20 +301,19 @@ pub fn written(untimed: &Untimed, from: u64, held: &Held) -> Vec<Encrypted> {
         .collect()
 }
 
-/// How much of a run was looked at without any cut.
 #[derive(Default)]
 pub struct Looked {
-    /// Times that its requests were handled with other contents that could show something.
+    /// The number of times that requests were handled with other contents that could show something.
     pub masked: Cell<u64>,
-    /// Lines near zero that a controller was asked to write and read.
+    /// The number of lines near zero that a controller was asked to write and read.
     pub near_zero: Cell<u64>,
-    /// Lines that a controller was asked to read, and that nobody had written.
+    /// The number of unwritten lines that a controller was asked to read.
     pub unwritten: Cell<u64>,
-    /// Of each region that an integrity writes, how often the word changed that changed most.
+    /// The most changes of a word in each region that an integrity writes.
     pub widths: RefCell<Widths>,
 }
 
-/// What a run gives away without any cut; its lines that hold another's content, and what its log fails to undo.
+/// Finds what a run gives away without any cut, its lines that hold another's content, and what its log fails to undo.
 pub fn within(history: &History, looked: &Looked) -> Vec<Violation> {
     let mut found = Vec::new();
     if history.life == 1 {
@@ -343,7 +337,7 @@ pub fn within(history: &History, looked: &Looked) -> Vec<Violation> {
     found
 }
 
-/// What writes after a cut at `position` give away by pieces, all taken together.
+/// Tells what writes after a cut at `position` give away by pieces, all taken together.
 pub fn pieces_after(pads: &Pads, written: &[Encrypted], position: u64) -> Option<(Place, String)> {
     let mut pieces = Chance::of_pieces();
     for new in written.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Every pad of a run, by each of its words: which of them recur in the run, in later lives and after a cut. Left out:
-//! what is written beside encrypted lines, and what would be written under another key.
+//! All pads of a run, by each of their words: which of them recur in the run, in later lives and after a cut. Left out:
+//! what is written outside encrypted lines, and what would be written under another key.
 
 use std::sync::Arc;
 
@@ -11,20 +11,20 @@ use crate::verdict::violation::{Kind, Violation};
 use sardonyx::line::LINE_BYTES;
 use sardonyx::plan::journal::Journal;
 
-/// Encryptions from which on a pad's bit that has always been the same is no accident.
+/// After this many encryptions a bit of a pad that has always been the same is no accident.
 const ENOUGH: usize = 128;
-/// Pieces of a pad are compared with those of so many older uses of its place.
+/// Pieces of a pad are compared with those of this many older uses of its place.
 const OLDER: usize = 256;
 const OLDER_PARTS: usize = 32;
 const NONE: u32 = u32::MAX;
 
 struct Use {
     what: Encrypted,
-    /// From this position of the journal on it reaches the array.
+    /// The use reaches the array from this position of the journal on.
     from: u32,
-    /// From this one on it does not any more: merged over in its queue.
+    /// At this position a later write is merged over it in its queue, so it no longer reaches the array.
     until: u32,
-    /// The use of the same place before it.
+    /// The index of the use of the same place before it.
     older: u32,
 }
 
@@ -34,11 +34,11 @@ impl Use {
     }
 }
 
-/// The bits of pads, each by how it has always been.
+/// The bits of pads that have always been 1, and those that have always been 0.
 struct Bits {
     ones: [u64; WORDS],
     zeros: [u64; WORDS],
-    /// How often each byte was written, without those that kept their ciphertext.
+    /// The number of writes of each byte, without those at which it kept its ciphertext.
     counts: [usize; LINE_BYTES],
 }
 
@@ -53,7 +53,7 @@ impl Default for Bits {
 }
 
 impl Bits {
-    /// One use more, of which bytes are `kept`.
+    /// Adds a use, of which the bytes `kept` do not count.
     fn take(&mut self, what: &Encrypted, kept: u64) {
         for byte in (0..LINE_BYTES).filter(|byte| what.carries(byte / 8) && kept >> byte & 1 == 0) {
             let (word, others) = (byte / 8, !(0xff << (byte % 8 * 8)));
@@ -63,7 +63,7 @@ impl Bits {
         }
     }
 
-    /// Whether any has been the same so often that it is no accident.
+    /// Whether a bit has been the same so often that it is no accident.
     fn is_any_the_same(&self) -> bool {
         (0..LINE_BYTES)
             .filter(|byte| self.counts[*byte] >= ENOUGH)
@@ -80,9 +80,10 @@ pub type Before = (Arc<Pads>, u64);
 #[derive(Default)]
 pub struct Pads {
     uses: Vec<Use>,
-    /// The newest word of a pad with that value: the use's number times the words of a line, and the word's.
+    /// Maps a word of a pad to its newest occurrence: the use's number times the words of a line, plus the word's
+    /// number.
     by_word: FxHashMap<u64, u32>,
-    /// Of each word the one before it with the same value.
+    /// The occurrence before each one of the same value.
     older_word: Vec<u32>,
     by_place: FxHashMap<u64, u32>,
     /// The greatest counter that has reached the array, by position.
@@ -91,7 +92,8 @@ pub struct Pads {
 }
 
 impl Pads {
-    /// The pads of what was in the medium at first, and of a run; positions count the events that have happened.
+    /// The pads of the lines that were in the medium at first, and of a run; positions count the events that have
+    /// happened.
     pub fn new(
         first: Vec<Encrypted>,
         journal: &Journal,
@@ -106,14 +108,14 @@ impl Pads {
         for what in first {
             pads.add(what, 0);
         }
-        // The newest write merged into each queued one, and which use each write is.
+        // Maps each queued write to the newest write merged into it, and each write to its use.
         let (mut newest, mut uses) = (FxHashMap::default(), FxHashMap::default());
         for (at, write) in journal.accepted() {
             if let Some(into) = write.merged_into {
                 let over = newest.insert(into, write.order).unwrap_or(into);
                 if let Some(index) = uses.get(&over) {
                     let over: &mut Use = &mut pads.uses[*index];
-                    // Words that the newer one does not carry reach the array all the same.
+                    // Words that the newer write does not carry reach the array all the same.
                     if over.what.words & !write.words == 0 {
                         over.until = at as u32;
                     }
@@ -127,7 +129,7 @@ impl Pads {
         pads
     }
 
-    /// Uses in no order of time, all of which have reached the array.
+    /// Makes pads of uses in no order of time, all of which have reached the array.
     pub(crate) fn from_uses(uses: Vec<Encrypted>) -> Pads {
         let mut pads = Pads::default();
         for what in uses {
@@ -164,14 +166,13 @@ impl Pads {
         });
     }
 
-    /// The greatest counter that has reached the array at `position`.
     fn known(&self, position: u64) -> u64 {
         let from = |(from, _): &(u32, u64)| u64::from(*from) <= position;
         let known = self.greatest.partition_point(from);
         self.greatest[..known].last().map_or(0, |last| last.1)
     }
 
-    /// The words of pads whose value is `pad`, newest first: uses, and which word of theirs.
+    /// Occurrences of `pad` as a word of a pad, newest first: the use, and the number of its word.
     fn with_word(&self, pad: u64) -> impl Iterator<Item = (&Use, usize)> {
         let newest = self.by_word.get(&pad).copied();
         let older = |word: &u32| Some(self.older_word[*word as usize]).filter(|o| *o != NONE);
@@ -187,12 +188,12 @@ impl Pads {
         uses.map(|index| &self.uses[index as usize])
     }
 
-    /// Whether `value` is a word of a pad that has reached the array.
+    /// Whether `value` is a word of any pad of the run, also of one that a merge keeps from the array.
     pub fn has_word(&self, value: u64) -> bool {
         self.by_word.contains_key(&value)
     }
 
-    /// What `new`, written after a cut at `position`, gives away together with what the array held by then.
+    /// Tells what `new`, written after a cut at `position`, gives away together with what the array held by then.
     pub fn clash(&self, new: &Encrypted, position: u64) -> Option<String> {
         let mut words = (0..WORDS).filter(|word| new.carries(*word));
         let own = words.find_map(|word| {
@@ -206,8 +207,8 @@ impl Pads {
         })
     }
 
-    /// Takes what is seen of pieces that `new`, written after a cut at `position` as number `index`, shares with
-    /// what its place held by then into `pieces`.
+    /// Adds the pieces that `new`, written after a cut at `position` as number `index`, shares with what its place held
+    /// by then to `pieces`.
     pub(crate) fn pieces(
         &self,
         (index, new): (usize, &Encrypted),
@@ -235,7 +236,7 @@ impl Pads {
         (self.known(position) + 1).saturating_sub(next)
     }
 
-    /// What the run gives away by itself, and beside what came before it.
+    /// Finds what the run gives away by itself, and together with what came before it.
     pub(crate) fn within(&self) -> Vec<Violation> {
         let mut found = Vec::new();
         let mut bits = Bits::default();
@@ -258,6 +259,7 @@ impl Pads {
                 found.push(what.violation(Kind::PadReused, position, same));
             }
             what.pieces_by_themselves((index, kept), &mut clear, &mut alike);
+            // An observer of the array never sees a use that is merged over.
             if new.until != u32::MAX {
                 continue;
             }

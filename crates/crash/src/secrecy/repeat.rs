@@ -1,9 +1,9 @@
 //! Handles a run's first requests again with fresh controllers: under another key, at other places, with counters that
-//! begin elsewhere, all at one place, or with other contents. What does not change with a key or place that it must
-//! depend on, or does change with a content that it must not show, gives something away.
+//! begin elsewhere, all at one place, or with other contents. A result gives something away if it does not change with
+//! a key or place that it must depend on, or changes with a content that it must not show.
 //!
-//! Other contents are the same but for one mask over all lines: equal lines stay equal, and lines with equal check bits
-//! or CRC-32 keep them equal, as both are sums. So a mapping decides as before, and only what is computed from contents
+//! Other contents are the same contents XORed with one mask: equal lines stay equal, and lines with equal check bits or
+//! CRC-32 keep them equal, as both are sums. So a mapping decides as before, and only what is computed from contents
 //! changes. Where a mapping treats zeros apart, zeros stay zeros. Left out: cuts.
 
 use std::cell::{Cell, OnceCell};
@@ -25,17 +25,18 @@ use sardonyx::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
 use sardonyx::medium::layout::Layout;
 use sardonyx::plan::journal::MediumWrite;
 
-/// Requests that are handled again: more than a byte counts.
+/// This many requests are handled again, more than a byte counts.
 const AGAIN: usize = 300;
-/// The same where one place, or one beginning of a counter, is compared.
+/// If one place, or one beginning of a counter, is compared, fewer requests will do.
 const FEW: usize = 64;
-/// The same where one byte of the key is: a line has more pieces than could be alike by chance.
+/// If one byte of the key is compared, a few requests will do: a line has more pieces than could be alike by chance.
 const FEWEST: usize = 4;
 /// Bits of a place that are tried beyond those of the run's own medium.
 const HIGH_BITS: [u32; 8] = [16, 24, 28, 31, 32, 34, 36, 37];
-/// The same where two lines are compared: lines of counters, eight of them in one, are that far apart as well.
+/// Bits in which the places of two compared lines differ. Lines of counters, each for eight lines, are that far apart
+/// as well.
 const TWIN_BITS: [u32; 6] = [16, 19, 24, 32, 35, 37];
-/// Numbers of transactions that a hardware log undoes, the first one that is long.
+/// Numbers of transactions that a hardware log undoes; the first is that of a long one.
 const NUMBERS: [u64; 7] = [
     1 << 32 | 1,
     1 << 8,
@@ -46,11 +47,12 @@ const NUMBERS: [u64; 7] = [
     1 << 56,
 ];
 const TWINS: usize = 24;
-/// Masks of contents that are tried, each with its complement.
+/// The number of masks of contents, each of which is tried with its complement.
 const MASKS: u64 = 4;
-/// Keys beyond the other one under which a digest is to be the same: a few digests are as sure as many under one.
+/// The number of keys, after the other one, under which a digest is to be the same: with them a few digests are as sure
+/// as many under one key.
 const FURTHER_KEYS: u64 = 2;
-/// Structures that hang on the key may have the same bytes under another key, though not so often as this.
+/// Structures that depend on the key may have the same bytes under another key, though less often than this.
 const STRUCTURE: f64 = 1.0 / 16.0;
 
 pub(crate) fn with_less(history: &History, masked: &Cell<u64>) -> Vec<Violation> {
@@ -75,6 +77,7 @@ pub(crate) fn with_less(history: &History, masked: &Cell<u64>) -> Vec<Violation>
     let mut found: Vec<Violation> = key.into_iter().collect();
     found.extend(elsewhere(history, &this));
     found.extend(begun_elsewhere(history, &this));
+    // All requests go to one line here, so that its place is encrypted under many counters.
     let first = history.journal.handled.first();
     let one_line = first.and_then(|first| {
         let line = first.line.0;
@@ -91,8 +94,8 @@ pub(crate) fn with_less(history: &History, masked: &Cell<u64>) -> Vec<Violation>
     found
 }
 
-/// The first piece of a pad that is the same in `this` and the `other` handling of the same content, of those
-/// of which `counts` says that it must not be; if that is no accident.
+/// Tells the first piece of a pad that is the same in `this` and the `other` handling of the same content, if that is
+/// no accident. Only lines for which `counts` holds must differ.
 fn alike<'a>(
     this: &'a Again,
     other: &Again,
@@ -159,7 +162,7 @@ fn elsewhere(history: &History, this: &Again) -> Option<Violation> {
     })
 }
 
-/// The same requests with numbers that begin elsewhere, as the layers' limits say where.
+/// Handles the requests with numbers that begin elsewhere, where the layers' limits say.
 fn begun_elsewhere(history: &History, this: &Again) -> Option<Violation> {
     let layers = history.stack().layers().into_iter();
     let begins = layers.flat_map(|layer| {
@@ -197,7 +200,7 @@ fn begun_elsewhere(history: &History, this: &Again) -> Option<Violation> {
     })
 }
 
-/// A line that does not read as it was written last, `because` of what was done otherwise.
+/// A violation: a line does not read as it was last written, `because` of what was done otherwise.
 fn misread(line: Logical, because: &str) -> Violation {
     let what = format!(
         "line {}, read after a recovery {because}: not as it was written last",
@@ -209,8 +212,8 @@ fn misread(line: Logical, because: &str) -> Violation {
     }
 }
 
-/// The same requests, each for a second line as well, of whose number one bit differs: neither may have what is the
-/// other's.
+/// Handles each request for a second line as well, whose number differs in one bit: neither may have the other's
+/// content.
 pub(crate) fn twins(history: &History) -> Option<Violation> {
     let high = TWIN_BITS.into_iter();
     let mut beyond = high.filter(|bit| 1 << bit >= history.data_lines());
@@ -224,7 +227,7 @@ pub(crate) fn twins(history: &History) -> Option<Violation> {
     })
 }
 
-/// Lines of every class of contents, some of which change to and fro.
+/// Tries lines of every class of contents, some of which change to and fro.
 pub(crate) fn contents(history: &History, looked: &Looked) -> Option<Violation> {
     let (line, class) = history.of_all_contents(looked)?;
     Some(misread(
@@ -233,17 +236,17 @@ pub(crate) fn contents(history: &History, looked: &Looked) -> Option<Violation> 
     ))
 }
 
-/// More lines of one content than counts have room for.
+/// Tries more lines of one content than counts have room for.
 pub(crate) fn shared(history: &History, looked: &Looked) -> Option<Violation> {
     let line = history.shared(looked)?;
     Some(misread(line, "and many that share one content"))
 }
 
-/// MACs that are the same under a version that is much greater: whoever has an old line waits for it.
+/// Looks for MACs that are the same under a much greater version: an attacker who has an old line waits for it.
 pub(crate) fn versions(history: &History) -> Option<Violation> {
     let kept = history.power_fail()?;
     let (node, _) = kept.version_of(Place(0))?;
-    // Data whose versions are the encryption's counters have the same under the same counters.
+    // If data have the encryption's counters for versions, their MACs are the same under the same counters.
     let are_counters = history.counter_place(Place(0)) == Some(node);
     let lie_beside = kept.kept_of(Place(0)) == Some((Place(0), BESIDE));
     let of = |again: &Again| -> Vec<(Place, usize, u64)> {
@@ -293,8 +296,8 @@ pub(crate) fn versions(history: &History) -> Option<Violation> {
     })
 }
 
-/// Lines whose places differ in one bit that the run's do not have, or that add up with their versions to the same: the
-/// one is put, with its MAC, where the other was, and read after a recovery.
+/// Tries lines whose places differ in one bit that the run's do not have, or add up with their versions to the same
+/// number: one is put, with its MAC, where the other was, and read after a recovery.
 pub(crate) fn spliced(history: &History) -> Option<Violation> {
     let (place, other) = history.spliced()?;
     let what = format!(
@@ -307,7 +310,7 @@ pub(crate) fn spliced(history: &History) -> Option<Violation> {
     })
 }
 
-/// Lines that change again and again in a medium with a place for each and no more.
+/// Tries lines that change again and again in a medium with exactly one place for each.
 pub(crate) fn churned(history: &History) -> Option<Violation> {
     let room = "for as many lines as the medium has places";
     Some(crowded(
@@ -317,7 +320,6 @@ pub(crate) fn churned(history: &History) -> Option<Violation> {
     ))
 }
 
-/// What is wrong under `because`, where there must be room.
 fn crowded(wrong: Crowded, because: &str, room: &str) -> Violation {
     match wrong {
         Crowded::Misread(line) => misread(line, because),
@@ -325,7 +327,7 @@ fn crowded(wrong: Crowded, because: &str, room: &str) -> Violation {
     }
 }
 
-/// A hardware log, asked to undo transactions that are as long as it has room for, or whose numbers are great.
+/// Asks a hardware log to undo transactions that are as long as it has room for, or whose numbers are great.
 pub(crate) fn undone(history: &History) -> Option<Violation> {
     if let Some((line, number, changed)) = history.undone(&NUMBERS) {
         let because =
@@ -338,8 +340,8 @@ pub(crate) fn undone(history: &History) -> Option<Violation> {
     Some(crowded(wrong, &because, &room))
 }
 
-/// Initial vectors, of which a design says that nobody may foresee them: they must hang on the key, and so must
-/// how one follows from the one before.
+/// Checks initial vectors that a design says nobody can foresee: they must depend on the key, and so must the step from
+/// one to the next.
 fn vectors(history: &History, this: &Again, other_key: &Again) -> Option<Violation> {
     let of = |again: &Again| -> Vec<(Place, Vec<u32>)> {
         let lie = (history.stack().logging.vectors)(&history.machine.settings, &again.layout);
@@ -357,6 +359,8 @@ fn vectors(history: &History, this: &Again, other_key: &Again) -> Option<Violati
     };
     let (these, others) = (of(this), of(other_key));
     let mut pieces = Chance::of_pieces();
+    // A vector may be the same under both keys, or differ from the one before by the same XOR or by the same
+    // difference.
     let steps: [fn(u32, u32) -> u32; 3] =
         [|now, _| now, |now, before| now ^ before, u32::wrapping_sub];
     for (index, (this, other)) in these.iter().zip(&others).enumerate() {
@@ -382,16 +386,15 @@ fn vectors(history: &History, this: &Again, other_key: &Again) -> Option<Violati
     })
 }
 
-/// Four bytes under no pad.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Piece {
     place: u64,
-    /// Which of the line; those beside it come after.
+    /// The number in the line; pieces beside the line come after it.
     number: usize,
     value: u32,
 }
 
-/// Pieces of what lies under no pad, by region.
+/// Pieces that lie under no pad, by region.
 type Clear = BTreeMap<&'static str, FxHashSet<Piece>>;
 
 fn clear(again: &Again) -> Clear {
@@ -419,11 +422,12 @@ fn clear(again: &Again) -> Clear {
     clear
 }
 
-/// What hangs on contents and not on the key, and lies under no pad: a digest of a content, whose guess anybody
-/// can check. Where a design is built on that it says so. Contents are changed by a mask and by its complement, so
-/// that each bit is; `masked` counts those that could tell. Left out: masks under which other places are written. A
-/// hardware log's headers have no mask, so another of a mapping's sets may be full than was, and what follows from that
-/// is not a digest. That is common where fingerprints collide on purpose, so such a run is not judged.
+/// Looks for digests: what depends on contents, not on the key, and lies under no pad, so that anybody can check a
+/// guess of the content. A design that is built on digests says so. Contents are changed by a mask and by its
+/// complement, so that each bit changes; `masked` counts the masks that could tell. Left out: masks under which other
+/// places are written. A hardware log's headers have no mask, so another of a mapping's sets may be full than was, and
+/// what follows from that is not a digest. That is common where fingerprints collide on purpose, so such a run is not
+/// judged.
 fn digests(
     history: &History,
     this: &Again,
@@ -467,7 +471,6 @@ fn digests(
     found.find(|found| !found.is_empty()).unwrap_or_default()
 }
 
-/// Whether the same places are written in the same order.
 fn are_placed_alike(this: &Again, other: &Again) -> bool {
     let places = |again: &Again| -> Vec<Place> {
         let covered = again.covered.iter();
@@ -476,8 +479,8 @@ fn are_placed_alike(this: &Again, other: &Again) -> bool {
     places(this) == places(other)
 }
 
-/// The regions that a design says show something of contents. Which of their lines is written hangs on contents too, and
-/// so do versions, nodes and what else integrity keeps beside MACs, which say no more than that. A MAC has a key.
+/// The regions that a design says show something of contents. Contents also decide which of their lines is written, and
+/// so do versions, nodes and what else integrity keeps with MACs, which say no more than that. A MAC has a key.
 fn shown(history: &History, layout: &Layout) -> Vec<&'static str> {
     let mut shown = history.stack().mapping.shows.to_vec();
     if !shown.is_empty() {
@@ -487,7 +490,7 @@ fn shown(history: &History, layout: &Layout) -> Vec<&'static str> {
     shown
 }
 
-/// What of `these` is not among the `masked`, in order, by region; of regions that are not among the `shown`.
+/// The pieces of `these` that are not among the `masked`, in order, by region, without the regions that are `shown`.
 fn hang<'a>(
     shown: &[&str],
     these: &'a Clear,
@@ -504,7 +507,7 @@ fn hang<'a>(
     hang.filter(|(_, pieces)| !pieces.is_empty()).collect()
 }
 
-/// A digest, if more of the `pieces` than by accident are the same under each other key.
+/// A violation if more of the `pieces` than by accident are the same under each other key.
 fn digest_of(region: &'static str, pieces: &[&Piece], keyed: &[Clear]) -> Option<Violation> {
     let mut same = Chance::with_probability(STRUCTURE.powi(keyed.len() as i32));
     for (index, piece) in pieces.iter().enumerate() {
@@ -530,7 +533,7 @@ fn digest_of(region: &'static str, pieces: &[&Piece], keyed: &[Clear]) -> Option
     })
 }
 
-/// What other contents differ by: no word of it is another's, nor one of a mask with another number.
+/// A mask for contents: no two of its words are equal, nor is one a word of a mask with another number.
 fn mask(number: u64) -> Line {
     let mut line = ZERO_LINE;
     for (index, word) in line.as_chunks_mut::<8>().0.iter_mut().enumerate() {

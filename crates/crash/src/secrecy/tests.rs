@@ -7,7 +7,7 @@ use sardonyx::plan::journal::{Event, Handled, Sealed};
 use sardonyx::settings::Settings;
 use sardonyx::units::Time;
 
-/// A run that has each content encrypted by `pad` of place, counter and the word's number.
+/// A run in which each content is encrypted by `pad`, given the place, the counter and the word's number.
 fn run(writes: &[(u64, u64, Line)], pad: impl Fn(u64, u64, u64) -> u64) -> Pads {
     let mut journal = Journal::default();
     for (order, (place, counter, plain)) in (1..).zip(writes) {
@@ -98,12 +98,12 @@ fn a_pad_of_place_counter_and_block_gives_nothing_away_and_any_less_does() {
         let is_there = told_of.iter().any(|what| what.contains(told));
         assert_eq!(is_there, !told.is_empty(), "{told}: {told_of:?}");
     }
-    // Two lines that draw the same counter, each from its own.
+    // Two lines draw the same counter, each from its own.
     let own = [(1, 1, [1; 64]), (2, 1, [2; 64])];
     assert_eq!(words(&run(&own, mixed)), [""; 0]);
     let shared = words(&run(&own, |_, counter, word| mixed(0, counter, word)));
     assert!(shared[0].contains("the pad of place 2, bytes 0 to 7, is that of place 1"));
-    // The same content at the same place: the same ciphertext is not new under the same counter.
+    // An equal ciphertext under an equal counter is nothing new.
     let same = [(1, 1, [1; 64]), (1, 1, [1; 64])];
     assert_eq!(words(&run(&same, mixed)), [""; 0]);
     let other = [(1, 1, [1; 64]), (1, 2, [1; 64])];
@@ -138,7 +138,7 @@ fn what_was_used_before_a_cut_counts_in_later_lives_and_what_was_not_yet_does_no
     }
 }
 
-/// The same number in the lower four bytes of each word, whatever the counter; another in the upper four.
+/// The lower four bytes of each word are the same number, whatever the counter; the upper four differ.
 #[test]
 fn pieces_of_four_bytes_count_in_their_numbers() {
     fn low(place: u64, counter: u64, word: u64) -> u64 {
@@ -166,7 +166,7 @@ fn pieces_of_four_bytes_count_in_their_numbers() {
         assert!(is_there, "{told}: {told_of:?}");
         assert!(told_of.iter().any(|what| what.contains("by chance")));
     }
-    // One that returns is chance.
+    // A single word that returns is chance.
     let once = |place, counter, word| match (place, word) {
         (7, 3) => mixed(7, counter, 3) >> 32 << 32 | 0x5eed,
         _ => mixed(place, counter, word),
@@ -216,15 +216,15 @@ fn the_other_key_makes_other_pads() {
     assert!((0..8).all(|word| this[word] != other[word]));
 }
 
-/// Uses of a place whose words of two bytes are encrypted anew under the counter or kept since an epoch of 16 began,
-/// as `is_new` says of place, counter and word.
+/// Uses of a place whose words of two bytes are encrypted anew under the counter, or kept since an epoch of 16 began,
+/// as `is_new` says.
 fn in_parts(is_new: impl Fn(u64, u64) -> bool) -> Pads {
     let mut uses = Vec::new();
     for place in 0..8 {
         let mut plain: Line = std::array::from_fn(|byte| byte as u8);
         for counter in 16..160 {
             let begun = counter / 16 * 16;
-            // A word of each place changes at each write, another one in each epoch.
+            // One word of each place changes at each write, and another in each epoch.
             let changed = (place + counter / 16) % 32;
             plain[changed as usize * 2] = counter as u8;
             let under = |word| match word == changed && counter != begun && is_new(counter, word) {
@@ -252,13 +252,13 @@ fn in_parts(is_new: impl Fn(u64, u64) -> bool) -> Pads {
 #[test]
 fn parts_that_stay_may_keep_their_ciphertext_and_those_that_change_may_not() {
     assert_eq!(words(&in_parts(|_, _| true)), [""; 0]);
-    // The word of one write in 16 lies under the pad of another content.
+    // In one write of 16 the word lies under the pad of another content.
     let told = words(&in_parts(|counter, _| counter % 16 != 5));
     assert!(
         told.iter().any(|what| what.contains("covers two contents")),
         "{told:?}"
     );
-    // One word of 2 bytes that is encrypted anew among three that stay: its pad returns by chance.
+    // One word of 2 bytes is encrypted anew among three that stay, so its pad returns by chance.
     let chance = |plain: u8, counter| Encrypted {
         place: Place(1),
         counter: Some(counter),
@@ -275,7 +275,7 @@ fn parts_that_stay_may_keep_their_ciphertext_and_those_that_change_may_not() {
         ..chance(0, 18)
     };
     assert!(pads.clash(&whole, 1).is_some());
-    // What one design may do another may not.
+    // One design may keep ciphertext and another may not.
     let mut others = in_parts(|_, _| true);
     for each in others.uses_mut() {
         each.keeps = None;
@@ -283,7 +283,7 @@ fn parts_that_stay_may_keep_their_ciphertext_and_those_that_change_may_not() {
     assert!(words(&others)[0].contains("the same under counters"));
 }
 
-/// Neighbours of four bytes, and of eight, are encrypted anew as they should be: the two bytes are all there is to see.
+/// Neighbours of four bytes, and of eight, are encrypted anew as they should be, so only two bytes can show it.
 #[test]
 fn two_bytes_of_a_pad_that_return_with_another_content_are_seen_in_their_numbers() {
     let run = |reused: bool| {

@@ -1,8 +1,8 @@
-//! How wide what an integrity writes is, from the bytes of a run: fewer bits than a word has show in it long before an
-//! attacker meets two that are the same. A word counts as a hash if half of the bits that ever change in it do so at
-//! each write of it, as those of a number that counts do not. Then all bits must change, each by itself: the differences
-//! between what a word was and became span all of them (their rank over GF(2)). What a word becomes that a word has been
-//! before says nothing: contents come back, and their hash with them. And no two places have one MAC. Left out:
+//! The width of what an integrity writes, from the bytes of a run: a word with fewer bits than it should have shows so
+//! long before an attacker meets two equal ones. A word counts as a hash if a large share of the bits that ever change
+//! in it do so at each write, as those of a number that counts do not. Then all bits must change, each by itself: the
+//! differences between what a word was and became span all of them (their rank over GF(2)). A value that some word has
+//! had before says nothing: contents come back, and their hash with them. And no two places have one MAC. Left out:
 //! registers, which are on chip.
 
 use std::cell::RefCell;
@@ -18,14 +18,14 @@ use sardonyx::controller::integrity::MACS;
 use sardonyx::controller::layers::{BESIDE, PowerFail};
 use sardonyx::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 
-/// Changes of a word, each to a value that none has had before, from which on a rank is no accident: one that lacks a bit is, with probability 2^-64.
+/// After this many changes of a word, each to a new value, a rank is no accident: random values lack a bit with
+/// probability 2^-64.
 const ENOUGH: usize = 128;
-/// Versions that a line holds, at most.
 const MOST_VERSIONS: u64 = 64;
-/// Bits that change in a hash, at least: of a MAC, and of what may as well be an address.
+/// A hash has at least this many bits that change: one of a MAC, and one of a word that may as well be an address.
 const FEWEST: [u32; 2] = [12, 32];
 
-/// Of each region that an integrity writes, how often the word changed that changed most.
+/// The most changes of a word in each region that an integrity writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Widths(BTreeMap<&'static str, usize>);
 
@@ -48,12 +48,12 @@ impl Widths {
     }
 }
 
-/// The span of differences, by their highest bits.
+/// The span of differences, each basis vector under its number of leading zeros.
 #[derive(Default)]
 struct Span {
     basis: BTreeMap<u32, u64>,
     changes: usize,
-    /// Bits that have changed, in all.
+    /// The number of bits that have changed, over all changes.
     bits: u64,
     last: Option<Place>,
 }
@@ -78,8 +78,9 @@ impl Span {
         self.basis.len() as u32
     }
 
-    /// Whether so many bits change at a time as of a hash.
     fn is_hash(&self, fewest: u32) -> bool {
+        // Half of a hash's bits change at each write; three eighths leave room for chance. A number that counts changes
+        // far fewer.
         let rank = self.rank();
         self.changes >= ENOUGH
             && rank >= fewest
@@ -87,17 +88,15 @@ impl Span {
     }
 }
 
-/// What the words of an integrity's regions have been.
 #[derive(Default)]
 struct Words {
     spans: BTreeMap<(&'static str, usize), Span>,
-    /// The first place and word that had a value.
     owners: FxHashMap<u64, (Place, usize)>,
 }
 
 impl Words {
-    /// A word of a place is `new` and was `before`, 0 if it had no value; `judged` are its bits that are no version's.
-    /// Returns whether another word has had this value before.
+    /// Notes that a word of a place has become `new` from `before`, 0 if it had no value; the bits `judged` belong to
+    /// no version. Returns whether another word has had this value before.
     fn becomes(
         &mut self,
         region: &'static str,
@@ -120,14 +119,14 @@ impl Words {
     }
 }
 
-/// Where versions lie in the lines of their region: the bits of each word.
+/// The bits of each word that belong to versions, in the lines of the versions' region.
 struct VersionBits {
     region: &'static str,
     words: [u64; LINE_BYTES / 8],
 }
 
 impl VersionBits {
-    /// As they lie in the line that has the first place's version.
+    /// Takes them from the line that has the first place's version.
     fn of_first_line(kept: &dyn PowerFail, history: &History) -> VersionBits {
         let mut words = [0; LINE_BYTES / 8];
         let first = kept.version_of(Place(0)).map(|(line, _)| line);
@@ -155,7 +154,7 @@ fn shares_its_mac(place: Place, at: u64, mac: u64) -> Violation {
     }
 }
 
-/// MACs, nodes and sums that are narrower than their words, or MACs that two places share.
+/// Looks for MACs, nodes and sums that are narrower than their words, and for MACs that two places share.
 pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violation> {
     let Some((kept, at)) = history.power_fail().and_then(|kept| {
         let (at, _) = kept.kept_of(Place(0))?;
@@ -163,7 +162,7 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
     }) else {
         return Vec::new();
     };
-    // Versions are no hashes, wherever they lie: all of a page may go up together.
+    // Versions are no hashes, and all of a page may go up together.
     let versions = VersionBits::of_first_line(&*kept, history);
     let lie_beside = at == Place(0);
     let macs = match lie_beside {
@@ -237,7 +236,7 @@ mod tests {
 
     use super::*;
 
-    /// The span of a word that becomes what `values` draws, so often.
+    /// The span of a word that becomes what `values` draws, this many times.
     fn span(changes: usize, mut values: impl FnMut() -> u64) -> Span {
         let (mut words, mut before) = (Words::default(), 0);
         for _ in 0..=changes {

@@ -9,7 +9,6 @@ use crate::verdict::report::Told;
 use crate::verdict::violation::Kind;
 use sardonyx::controller::layers::Refuses;
 
-/// The outcome of attacks, as reports have it.
 #[derive(Clone, Debug, Serialize)]
 pub struct AttackReport {
     pub cuts: u64,
@@ -17,11 +16,9 @@ pub struct AttackReport {
     pub honest_refused: u64,
     /// Undetected attacks that the integrity promises to notice.
     pub unkept: u64,
-    /// The outcome of each kind at each time.
     pub rows: Vec<AttackRow>,
 }
 
-/// The outcome of attacks of one kind at one time.
 #[derive(Clone, Debug, Serialize)]
 pub struct AttackRow {
     /// The time: with the power off, while recovering, or in a run.
@@ -29,15 +26,10 @@ pub struct AttackRow {
     pub kind: &'static str,
     pub promised: bool,
     pub tried: u64,
-    /// Attacks that a recovery or a read refused.
     pub refused: u64,
-    /// Attacks after which programs read what they would have read anyway.
     pub harmless: u64,
-    /// Attacks after which programs read something else, and nothing was refused.
     pub undetected: u64,
-    /// Attacks by the region whose line was changed.
     pub regions: BTreeMap<&'static str, u64>,
-    /// The first undetected attack.
     pub first: Option<Told>,
 }
 
@@ -48,7 +40,7 @@ pub struct Again {
     pub look: u64,
     pub when: &'static str,
     pub kind: &'static str,
-    /// Its number among the attacks of that kind at that look.
+    /// The number among the attacks of that kind at that look.
     pub number: u64,
 }
 

@@ -1,4 +1,5 @@
-//! What a verdict rests on: how far the runs have come, how far they must have come, and what prevents that.
+//! The coverage that a verdict rests on: how far the runs have come, how far they must have come, and which options
+//! prevent that.
 
 use rustc_hash::FxHashSet;
 use serde::{Serialize, Serializer};
@@ -44,16 +45,13 @@ const ALWAYS: [Value; 9] = [
     Value::Queued,
     Value::Waiting,
 ];
-/// Of one cut in so many life goes on unless something else is asked for: if more rarely, that may be why
-/// later lives are few.
+/// By default life goes on after one cut in this many. If a user asks for rarer ones, that may be why later lives are
+/// few.
 const USUAL_RECOVERY_CUTS: u64 = 64;
 
-/// An amount that a verdict may need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// How often a mechanism was used.
     Used(&'static Mechanism),
-    /// How far a value has come.
     Reached(Value),
 }
 
@@ -72,7 +70,7 @@ impl Need {
         }
     }
 
-    /// The options that bring a run to it, if any is known to.
+    /// The options that are known to bring a run to this need.
     fn options(self) -> Vec<String> {
         let by = match self {
             Need::Used(mechanism) => mechanism.by,
@@ -84,18 +82,14 @@ impl Need {
     }
 }
 
-/// The options that limit what runs can reach.
 pub struct Bounds<'a> {
     pub stack: &'a Stack,
     pub machine: &'a Machine,
-    /// What makes transactions durable: the program's log, or the hardware's.
+    /// The log that makes transactions durable: the program's, or the hardware's.
     pub durability: DurabilityKind,
     pub options: Options,
-    /// Cores, if the user has set them.
     pub cores: Option<usize>,
-    /// Transactions, if the user has set them.
     pub transactions: Option<u64>,
-    /// Keys and values that the user has set.
     pub overrides: &'a [(String, String)],
     pub once: bool,
 }
@@ -129,7 +123,7 @@ impl Bounds<'_> {
             reached.retain(|value| *value != Value::Cores);
         }
         if self.durability == DurabilityKind::Hardware {
-            // Such a program marks no variable as counter-atomic.
+            // Programs with such a log mark no variable as counter-atomic.
             let marks = [&MARKED_EVICTION, &MIXED_COUNTER_LINE];
             used.retain(|mechanism| !marks.contains(mechanism));
         }
@@ -144,7 +138,7 @@ impl Bounds<'_> {
         needs
     }
 
-    /// The needs that options have removed: a verdict of `holds` is limited accordingly.
+    /// The needs that options have removed, by which a verdict of `holds` is limited.
     pub fn narrowed(&self) -> Vec<&'static str> {
         let one_core = (self.cores == Some(1)).then_some("one core");
         let one_life = (self.options.recovery_cuts == 0).then_some("one life");
@@ -165,7 +159,6 @@ impl Bounds<'_> {
         self.keys().any(|key| key.cache().is_some())
     }
 
-    /// The amounts of `needs` that the runs lack.
     pub fn lacks(&self, needs: &[Need], exercised: &Exercised, reached: &Reached) -> Vec<Lack> {
         let lacks = needs.iter().filter_map(|need| {
             let had = match *need {
@@ -240,7 +233,6 @@ impl Bounds<'_> {
     }
 }
 
-/// An amount that a verdict needs and the runs have not reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Lack {
     pub what: &'static str,
@@ -248,7 +240,7 @@ pub struct Lack {
     pub least: u64,
     /// The options that may prevent it; if there are none a plan goes on by itself.
     pub kept_by: Vec<String>,
-    /// The options that bring a run to it, if any is known to.
+    /// The options that are known to bring a run to it.
     pub reached_by: Vec<String>,
 }
 
@@ -274,14 +266,12 @@ impl CacheSizes {
         }
     }
 
-    /// The number of different sizes of the cache with the fewest.
     pub fn count(&self) -> u64 {
         let counts = self.0.iter().map(|sizes| sizes.len() as u64);
         counts.min().unwrap_or(0)
     }
 }
 
-/// Every mechanism that a verdict may rest on.
 pub fn mechanisms() -> Vec<&'static Mechanism> {
     let mut all = designs::mechanisms();
     all.extend(classes::MECHANISMS);

@@ -1,5 +1,5 @@
-//! The history of a violation in words, from the journal alone: what was asked of the line, what became of it in the
-//! queues and in the array, and which counters there are.
+//! The history of a violation in words, from the journal alone: the requests for the line, what became of them in the
+//! queues and in the array, and the counters of the line.
 
 use rustc_hash::FxHashSet;
 
@@ -9,11 +9,11 @@ use sardonyx::controller::layers::BESIDE;
 use sardonyx::line::Place;
 use sardonyx::plan::journal::{Event, Mark, MediumWrite, Sealed};
 
-/// Events that are shown of a line, and marks where it is about no line: the last before the cut.
+/// At most this many events of a line are shown, and as many marks if the violation is about no line: the last before
+/// the cut.
 const EVENTS: usize = 12;
 const MARKS: usize = 8;
 const EVENTS_BEFORE: usize = 4;
-/// Levels of a tree, at most.
 const LEVELS: usize = 32;
 
 /// The events that led to `violation`, a line of text each.
@@ -33,7 +33,7 @@ pub fn explain(history: &History, violation: &Violation) -> Vec<String> {
     story
 }
 
-/// What vouches for a line that was refused, and when each part of that was accepted last.
+/// Tells which lines vouch for the refused one, and when each part of them was accepted last.
 fn vouching(history: &History, violation: &Violation) -> Vec<String> {
     let (Some(place), Some(kept)) = (violation.place, history.power_fail()) else {
         return Vec::new();
@@ -105,7 +105,7 @@ fn headline(history: &History, violation: &Violation) -> String {
     text + ": " + &violation.what
 }
 
-/// Where the contents of `line` went, newest last: each write's own number, place and counter.
+/// Places to which the contents of `line` went, newest last: each write with its number, place and counter.
 fn sealed_of(history: &History, line: u64) -> Vec<&Sealed> {
     let journal = &history.journal;
     let requests = history.requests.get(&line).into_iter().flatten();
@@ -118,7 +118,7 @@ fn sealed_of(history: &History, line: u64) -> Vec<&Sealed> {
     sealed.collect()
 }
 
-/// The counter of the ciphertext that a cut leaves, and the one that it leaves beside it.
+/// Tells the counter of the ciphertext that a cut leaves, and the counter that it leaves for it.
 fn counters(history: &History, position: u64, line: u64) -> Option<String> {
     let journal = &history.journal;
     let until = |(at, _): &(u64, &MediumWrite)| *at <= position;
@@ -163,7 +163,6 @@ fn counters(history: &History, position: u64, line: u64) -> Option<String> {
     })
 }
 
-/// The counter of `place` in a write of its line of counters.
 fn carried(history: &History, write: &MediumWrite, place: Place) -> Option<u64> {
     let covered = history.covered(write.place, write.words);
     covered

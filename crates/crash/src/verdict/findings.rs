@@ -1,9 +1,8 @@
-//! What an exploration has found: how much it has checked, and what was wrong.
+//! The findings of an exploration: how much it has checked, and what was wrong.
 
 use crate::secrecy::widths::Widths;
 use crate::verdict::violation::Tally;
 
-/// How much has been looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Covered {
     pub cuts: u64,
@@ -44,7 +43,6 @@ impl Covered {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExploredCuts {
     pub covered: Covered,
-    /// Violations by kind, with the first of each.
     pub tally: Tally,
     pub widths: Widths,
 }

@@ -1,4 +1,4 @@
-//! What is said of a design in the end: violations and findings, what a verdict rests on, the shortest run that fails, its
+//! The results on a design: violations and findings, the coverage of a verdict, the shortest run that fails, its
 //! history in words, and the report.
 
 pub(crate) mod attacks;

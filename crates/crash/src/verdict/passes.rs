@@ -1,4 +1,4 @@
-//! What a plan has shown, as `sardonyx crash run --json` has it.
+//! The result of a plan, as `sardonyx crash run --json` has it.
 
 use serde::Serialize;
 
@@ -7,14 +7,13 @@ use crate::verdict::coverage::{Lack, by_name};
 use crate::verdict::report::{Told, Verdict};
 use sardonyx::mechanisms::{Exercised, Reached};
 
-/// What a plan has shown; the names of the fields are those of `sardonyx crash run --json`.
+/// The result of a plan; the names of the fields are those of `sardonyx crash run --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Tried {
     pub design: String,
     pub program: String,
     /// The mistake in the program's own log, if any.
     pub mutant: Option<&'static str>,
-    /// The first seed of the plan.
     pub seed: u64,
     pub platform: &'static str,
     pub tear: &'static str,
@@ -33,12 +32,12 @@ pub struct Tried {
     pub reached: Reached,
     /// Mechanisms and values that the verdict has to rest on.
     pub required: Vec<&'static str>,
-    /// Those of them of which there was too little.
+    /// The mechanisms and values of `required` of which there was too little.
     pub not_exercised: Vec<&'static str>,
-    /// The same, with the amount that there was, the amount needed, and the options that may prevent it.
+    /// The amounts behind `not_exercised`: how much there was, how much is needed, and the options that may prevent it.
     pub lacks: Vec<Lack>,
     pub verdict: Verdict,
-    /// What the verdict is limited to, because options have removed some of what it would rest on.
+    /// The limits of the verdict, because options have removed some of what it would rest on.
     pub narrowed: Vec<&'static str>,
     pub fails: bool,
     /// Limits of the layers that no run of a plan reaches, each with the reason.
@@ -47,10 +46,8 @@ pub struct Tried {
     pub widths_not_judged: Vec<&'static str>,
     /// Regions in which the design shows a digest of contents under no key.
     pub shows: &'static [&'static str],
-    /// The outcome of attacks, if there were any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attacks: Option<AttackReport>,
-    /// The first violation of each kind.
     pub violations: Vec<Told>,
     pub passes: Vec<Row>,
     pub seconds: f64,
@@ -60,15 +57,13 @@ pub struct Tried {
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     pub program: String,
-    /// Cores of the first run.
     pub cores: usize,
     pub sharing: &'static str,
     pub transaction_bytes: u64,
     pub footprint_bytes: u64,
     pub transactions: u64,
-    /// The pass's settings over the machine's, without those that do nothing there.
+    /// The pass's settings that differ from the machine's, without those that have no effect there.
     pub settings: Vec<(String, String)>,
-    /// The seed of the first run.
     pub seed: u64,
     pub runs: u64,
     /// Positions of these runs at which the power could be cut.

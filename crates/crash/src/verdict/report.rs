@@ -1,4 +1,4 @@
-//! What exploring has shown, in the same form for programs and for people. The names of the fields are those of
+//! The results of exploring, in the same form for programs and for people. The names of the fields are those of
 //! `sardonyx crash run --json`.
 
 use serde::Serialize;
@@ -26,7 +26,6 @@ use sardonyx_workload::ProgramSpec;
 
 #[derive(Clone, Debug)]
 pub struct OneRun {
-    /// The machine, before its medium is reduced.
     pub machine: Machine,
     pub design: String,
     pub specs: Vec<ProgramSpec>,
@@ -66,7 +65,7 @@ impl OneRun {
         let history = self.recorded(script.unwrap_or_default())?;
         let mut options = self.options;
         if may_fill(&self.machine.settings) {
-            // It may end before it has as many positions.
+            // The run may end before it has as many positions as it was asked for.
             options.cuts = options.cuts.at_most(history.positions());
         }
         options.cuts.check(&history)?;
@@ -200,7 +199,8 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict on a design that promises `guarantee`; `exercised`: all that it has to rest on was exercised.
+    /// The verdict on a design that promises `guarantee`; `exercised` says that everything was exercised that a verdict
+    /// rests on.
     pub fn judge(broken: bool, guarantee: Guarantee, exercised: bool) -> Verdict {
         match (broken, guarantee) {
             (true, Guarantee::Nothing) => Verdict::Caught,
@@ -210,8 +210,8 @@ impl Verdict {
         }
     }
 
-    /// The same over an integrity that promises `promises`, after attacks: an attack that it promises to notice and has
-    /// not noticed makes it broken. Of one attack that is made again it says whether it was noticed, and no more.
+    /// The verdict over an integrity that promises `promises`, after attacks: an unnoticed attack that it promises to
+    /// notice makes it broken. If one attack was made again the verdict says only whether it was noticed.
     #[must_use]
     pub fn under_attack(
         self,
@@ -256,18 +256,16 @@ pub struct Once {
     pub reached: Reached,
     /// Mechanisms and values that the verdict has to rest on.
     pub required: Vec<&'static str>,
-    /// Those of them of which there was too little.
+    /// The mechanisms and values of `required` of which there was too little.
     pub not_exercised: Vec<&'static str>,
-    /// The same, with the amount that there was and the amount needed.
+    /// The amounts behind `not_exercised`: how much there was, and how much is needed.
     pub lacks: Vec<Lack>,
     pub verdict: Verdict,
     pub fails: bool,
     /// Regions that an integrity writes and whose words have changed too rarely to judge how wide they are.
     pub widths_not_judged: Vec<&'static str>,
-    /// The outcome of attacks, if there were any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attacks: Option<AttackReport>,
-    /// The first violation of each kind.
     pub violations: Vec<Told>,
     pub seconds: f64,
 }
@@ -304,10 +302,8 @@ pub struct Told {
     pub place: Option<u64>,
     pub what: String,
     pub history: Vec<String>,
-    /// The run, if it is one of a plan's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
-    /// The number of its pass in the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pass: Option<usize>,
     /// The attack, if nobody noticed it.
@@ -335,7 +331,6 @@ impl Told {
         told
     }
 
-    /// The violation that `run` has ended early, because of `what`.
     pub fn ended(run: Run, what: &str) -> Told {
         Told {
             kind: Kind::RunEnded.name(),

@@ -14,14 +14,12 @@ use crate::verdict::violation::{Kind, Tally, Violation};
 use sardonyx::line::Class;
 use sardonyx::plan::script::{Script, Scripting};
 
-/// Runs made to make a find shorter, at most.
 const MOST_RUNS: u64 = 160;
-/// Cuts made to that end, after which no further run begins.
+/// After this many cuts no further run begins.
 const MOST_CUTS: u64 = 150_000;
-/// Evictions, delays and pauses that a story names one by one.
+/// A story names at most this many evictions, delays and pauses one by one.
 const MOST_TOLD: usize = 12;
 
-/// How large a failing history is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Size {
     pub cores: u64,
@@ -40,7 +38,6 @@ pub(crate) struct Shrunk {
     pub to: Size,
 }
 
-/// Why a history fails.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Reason {
     kind: Kind,
@@ -87,7 +84,7 @@ pub(crate) fn reduce(question: &OneRun, kind: Kind) -> Option<Shrunk> {
     question.script = Some(script);
     let from = size(&question, &violation);
     let mut best = (question, history, violation);
-    // What may go goes, and what went lets more go.
+    // The second round may drop what only the first round's losses have made superfluous.
     for round in 0..2 {
         let before = best.0.clone();
         transactions(&mut best, reason, &mut spent);
@@ -137,7 +134,7 @@ fn sort_mut(script: &mut Script, sort: usize) -> &mut Vec<[u64; 3]> {
     }
 }
 
-/// Takes `shorter` if it fails for the same reason; whether it does.
+/// Takes `shorter` for the best if it fails for the same reason. Returns whether it does.
 fn takes(best: &mut Best, shorter: OneRun, reason: Reason, spent: &mut Spent) -> bool {
     if spent.is_all() {
         return false;
@@ -152,7 +149,7 @@ fn takes(best: &mut Best, shorter: OneRun, reason: Reason, spent: &mut Spent) ->
     let Some(violation) = first(&history, &shorter, reason.kind, &same, spent) else {
         return false;
     };
-    // What the run did not come to is not part of it.
+    // Entries of the script that the run did not come to are no part of it.
     let script = std::mem::take(&mut *written.lock().expect("no thread panics"));
     let shorter = OneRun {
         script: Some(script),
@@ -182,7 +179,7 @@ fn first(
             spent.cuts += checker.explored.covered.cuts + checker.explored.covered.recovery_cuts;
             return Some(found);
         }
-        // Another of the kind came first: it hides ours, which a tally does not have.
+        // Another violation of the kind came first. A tally keeps only the first, so it would hide ours.
         checker.explored.tally.kinds.remove(&kind);
         checker.step();
     }
@@ -205,7 +202,7 @@ fn transactions(best: &mut Best, reason: Reason, spent: &mut Spent) {
     };
     let (mut too_few, mut enough) = (0, best.0.specs[0].transactions);
     while enough - too_few > 1 && !spent.is_all() {
-        // Most faults show early.
+        // Most faults show early, so few transactions are tried first.
         let count = too_few + ((enough - too_few) / 4).max(1);
         match takes(best, with(&best.0, count), reason, spent) {
             true => enough = count,
@@ -224,7 +221,7 @@ fn cores(best: &mut Best, reason: Reason, spent: &mut Spent) {
     }
 }
 
-/// Drops what is not needed of one sort: all, else halves, quarters and so on.
+/// Drops entries of one sort that are not needed: all of them, else halves, quarters and so on.
 fn entries(best: &mut Best, sort: usize, reason: Reason, spent: &mut Spent) {
     let count = |best: &Best| sort_of(best.0.script.as_ref().expect("it has one"), sort).len();
     let mut chunk = count(best);
@@ -248,7 +245,7 @@ fn entries(best: &mut Best, sort: usize, reason: Reason, spent: &mut Spent) {
 }
 
 impl Shrunk {
-    /// What is left, in words: how large the history was and is, and which evictions, delays and pauses it has.
+    /// Tells in words how large the history was and is, and which evictions, delays and pauses are left.
     pub fn story(&self) -> Vec<String> {
         let (from, to) = (self.from, self.to);
         let of = |from: u64, to: u64, what: &str| format!("{what} {to} of {from}");

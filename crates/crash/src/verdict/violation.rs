@@ -1,4 +1,4 @@
-//! What a cut may reveal, and how often it did.
+//! Violations: what a cut may reveal, and how often it did.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,6 @@ impl Kind {
         }
     }
 
-    /// Whether it is about secrecy, and not about recoverability.
     pub fn is_secrecy(self) -> bool {
         matches!(
             self,
@@ -72,19 +71,17 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     pub kind: Kind,
-    /// The position of the cut in the journal.
     pub position: u64,
-    /// The positions of the cuts in later lives, one for each, if the violation shows there.
+    /// The positions of the cuts in later lives, one for each life, if the violation shows there.
     pub later_cuts: Vec<u64>,
     pub core: Option<usize>,
     /// The affected line, as the processor numbers it.
     pub line: Option<u64>,
     /// The affected place of the medium, where only that is known.
     pub place: Option<Place>,
-    /// What is wrong, in words, with the numbers of lines and transactions.
     pub what: String,
     pub evidence: Vec<String>,
-    /// What led to it in later lives, a line of text each.
+    /// The events in later lives that led to it, a line of text each.
     pub story: Vec<String>,
 }
 
@@ -110,13 +107,12 @@ impl Violation {
 pub struct Cuts {
     /// The number of cuts, each counted once however much was wrong there.
     pub count: u64,
-    /// The last of them, and the cut within recovery.
+    /// The last of them: its position, and that of the cut in the later life.
     last: Option<(u64, Option<u64>)>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// The number of violations of each kind, and the first.
     pub kinds: BTreeMap<Kind, (u64, Violation)>,
     pub lost: Cuts,
     pub secret: Cuts,
@@ -142,7 +138,6 @@ impl Tally {
         *count += times;
     }
 
-    /// Adds the violations of `later`, whose cuts come after these.
     pub fn append(&mut self, later: Tally) {
         self.lost.count += later.lost.count;
         self.secret.count += later.secret.count;
@@ -158,7 +153,6 @@ impl Tally {
         wanted.map(|(_, (count, _))| *count).sum()
     }
 
-    /// The first of each kind.
     pub fn first(&self) -> impl Iterator<Item = &Violation> {
         self.kinds.values().map(|(_, first)| first)
     }

@@ -1,6 +1,5 @@
-//! Merging algorithms. Each is a value in its own file, which says all that anybody needs to know of it: its
-//! name, its keys, how it merges page images, and how it is driven in time. A new one is a file, and its name
-//! in the list below.
+//! Merging algorithms. Each is a value in its own file, which says all about it: its name, its keys, how it merges page
+//! images, and how it is driven in time. A new one is a file, and its name in the list below.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -24,9 +23,10 @@ pub struct Algorithm {
 }
 
 pub struct Merges {
-    /// The algorithm looks into pages beyond their order and the kernel's checksum, so their bytes must be kept.
+    /// Set if the algorithm looks into pages beyond their order and the kernel's checksum, so that their bytes must be
+    /// kept.
     pub looks_into_pages: bool,
-    /// Begins a run over the images, of whose machines some are chosen.
+    /// Begins a run over the images, for the chosen machines.
     pub on_images: for<'i> fn(&'i Images, Vec<bool>, &Settings) -> Box<dyn Runner + 'i>,
     /// Runs in time: merges until a window begins, and continues in the window as the kernel's thread.
     pub in_time: for<'i, 'g> fn(Start<'i, 'g>) -> Option<Settled<'i>>,
@@ -53,7 +53,6 @@ pub fn register(algorithm: &'static Algorithm) {
     registered.push(algorithm);
 }
 
-/// The algorithms that the files of this crate have.
 pub fn built_in() -> impl Iterator<Item = &'static Algorithm> {
     BUILT_IN.iter().copied()
 }
@@ -62,7 +61,7 @@ impl Algorithm {
     /// The algorithm of that name.
     ///
     /// # Errors
-    /// There is none of that name: the nearest, and what there is.
+    /// There is none of that name; the error names the nearest, and all there are.
     pub fn named(name: &str) -> Result<&'static Algorithm, String> {
         let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
         let mut all = built_in().chain(registered.iter().copied());

@@ -33,10 +33,8 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
     }),
 };
 
-/// The place of PageForge's module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Site {
-    /// In a memory controller.
     Controller,
     /// At the on-chip network (4.1).
     Network,

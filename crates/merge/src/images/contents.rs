@@ -24,7 +24,7 @@ pub struct MachineImage {
 }
 
 impl MachineImage {
-    /// Pages that an earlier snapshot has and the last has not.
+    /// The number of pages that an earlier snapshot has and the last does not.
     pub fn gone(&self) -> usize {
         let Some((last, earlier)) = self.snapshots.split_last() else {
             return 0;
@@ -35,11 +35,9 @@ impl MachineImage {
     }
 }
 
-/// All machines' bytes.
 #[derive(Debug)]
 pub struct Images {
     pool: ContentPool,
-    /// The machines, in the order in which they are scanned.
     pub machines: Vec<MachineImage>,
     pub zero: Option<u32>,
 }
@@ -57,7 +55,7 @@ impl Images {
         Images::read_into(ContentPool::new(None), machines, tell)
     }
 
-    /// Takes a `pool` that has the contents of live processes already.
+    /// Reads them into a `pool` that has the contents of live processes already.
     pub fn read_into(
         pool: ContentPool,
         machines: Vec<ImageMachine>,
@@ -113,7 +111,6 @@ impl Images {
         Ok(Some(images))
     }
 
-    /// Numbers the contents in the order of their bytes.
     fn sort(&mut self) -> Result<(), ImageError> {
         let rank = self.pool.sort()?;
         self.zero = self.pool.zero().then_some(0);
@@ -127,7 +124,7 @@ impl Images {
         Ok(())
     }
 
-    /// From now on the images' pages of zeros do not count as pages.
+    /// Makes the images' pages of zeros count as no pages from now on.
     pub fn leave_zeros_out(&mut self) {
         let zero = self.zero.unwrap_or(NONE);
         let images = self.machines.iter_mut();
@@ -165,8 +162,8 @@ impl Images {
         self.pool.len()
     }
 
-    /// The bytes of all contents are kept; if not, those of live processes were dropped, because they took more memory
-    /// than they may.
+    /// Whether the bytes of all contents are kept; if not, those of live processes were dropped because they took too
+    /// much memory.
     pub fn has_bytes(&self) -> bool {
         self.pool.has_bytes()
     }
@@ -215,7 +212,7 @@ pub struct View<'i> {
 }
 
 impl<'i> View<'i> {
-    /// The view before the first pass, in which no page is there. `chosen` says which machines take part.
+    /// The view before the first pass, in which no page exists. `chosen` says which machines take part.
     pub fn new(images: &'i Images, chosen: Vec<bool>) -> View<'i> {
         View {
             images,
@@ -268,7 +265,6 @@ impl<'i> View<'i> {
         Some(self.keyed[page as usize]).filter(|content| *content != NONE)
     }
 
-    /// All machines' bytes.
     pub fn images(&self) -> &'i Images {
         self.images
     }

@@ -1,5 +1,5 @@
-//! ELF cores: what the kernel or gcore writes of a process, by virtual address, and what QEMU's
-//! `dump-guest-memory` writes of a machine, by physical address.
+//! ELF cores: of a process by virtual address, as the kernel or gcore writes them, and of a machine by physical
+//! address, as QEMU's `dump-guest-memory` does.
 
 use std::path::Path;
 

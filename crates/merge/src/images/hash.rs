@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn jhash2_is_lookup3s_hashword() {
-        // lookup3.c's own vectors: no bytes, and 30 bytes, whose last two count for the length alone.
+        // These are lookup3.c's own vectors: no bytes, and 30 bytes, whose last two count only for the length.
         assert_eq!(jhash2(&[], 0), 0xdead_beef);
         let mut padded = [0; 32];
         padded[..30].copy_from_slice(b"Four score and seven years ago");
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn xxhash64_is_the_published_one() {
-        // xxHash's specification: the empty input and "abc", seed 0.
+        // These are from xxHash's specification: the empty input and "abc", seed 0.
         assert_eq!(XxHash64::oneshot(0, b""), 0xef46_db37_51d8_e999);
         assert_eq!(XxHash64::oneshot(0, b"abc"), 0x44bc_2cf5_ad77_0999);
     }

@@ -11,7 +11,7 @@ use crate::PAGE_BYTES;
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
-/// The parts of a file that are no holes; all of it where the file system does not say.
+/// The parts of a file that are no holes; all of it if the file system does not say.
 fn data(file: &File, len: u64) -> Vec<Range<u64>> {
     let (mut found, mut at) = (Vec::new(), 0);
     while at < len {

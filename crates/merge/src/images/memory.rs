@@ -25,7 +25,6 @@ impl ModelMemory {
         }
     }
 
-    /// The bytes of a frame.
     pub fn bytes(&self, frame: PageFrame) -> &PageBytes {
         match frame {
             PageFrame::Own(page) => &self.own[page as usize],

@@ -6,14 +6,13 @@ use sardonyx_base::random::SplitMix64;
 use crate::{PAGE_BYTES, PageBytes};
 use sardonyx::names::named;
 
-/// First numbers of contents that stand once, and in groups.
+/// The first numbers of contents that occur once, and of those in groups.
 const ONCE: u64 = 1_000_000;
 const GROUPED: u64 = 2_000_000;
 const IN_257: u64 = 3_000_000;
 const EQUAL_REWRITTEN: u64 = 4_000_000;
 const REWRITTEN: u64 = 5_000_000;
 
-/// The bytes of a content.
 pub fn fill(content: u64, bytes: &mut PageBytes) {
     if content == 0 {
         bytes.fill(0);
@@ -57,7 +56,7 @@ named! {
 }
 
 impl Mix {
-    /// The content of page `i` of `n` at a pass (from 1), and which word of it is flipped.
+    /// The content of page `i` of `n` at a pass (from 1), and the word of it that is flipped.
     pub fn content(self, i: u64, n: u64, pass: u64) -> (u64, Option<usize>) {
         let quarter = n / 4;
         let content = match self {
@@ -119,7 +118,7 @@ impl Mix {
         bytes
     }
 
-    /// Passes after which nothing is written any more; `None` if there is no end.
+    /// The pass after which nothing is written any more; `None` if there is no end.
     pub fn last_write(self) -> Option<u64> {
         match self {
             Mix::Volatile | Mix::Vol2 | Mix::VolLast8Bytes => None,
@@ -130,7 +129,8 @@ impl Mix {
     }
 }
 
-/// A quarter once, a quarter pairs, a quarter once and a quarter equal, the last two as of a pass.
+/// The content of a mix of four quarters: unique, in pairs, unique and rewritten, equal and rewritten, the last two as
+/// of a pass.
 fn rewritten(i: u64, n: u64, pass: u64) -> u64 {
     let quarter = n / 4;
     match i / quarter {

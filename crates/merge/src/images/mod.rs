@@ -1,4 +1,4 @@
-//! Where pages come from: raw dumps, ELF cores (of processes, and of QEMU's `dump-guest-memory`), live processes, a
+//! Sources of pages: raw dumps, ELF cores (of processes, and of QEMU's `dump-guest-memory`), live processes, and a
 //! seeded generator. A machine has a sequence of snapshots; pass k sees the k-th.
 
 mod contents;
@@ -28,7 +28,7 @@ pub use space::{MachineSpace, Region};
 /// Pages of one snapshot that follow each other in both the machine and the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageExtent {
-    /// Number of the first page in the machine: its address by the page size.
+    /// The number of the first page in the machine: its address divided by the page size.
     pub first: u64,
     pub pages: u32,
     /// The offset of the first page in the data.
@@ -43,18 +43,15 @@ pub struct NamedRange {
     pub name: String,
 }
 
-/// A snapshot's bytes.
 #[derive(Debug)]
 pub enum Data {
     Mapped(memmap2::Mmap),
-    /// Bytes read or made.
     Memory(Vec<u8>),
     /// Contents that a [`ContentPool`] knows: one number for each 4,096 bytes.
     Contents(Vec<u32>),
 }
 
 impl Data {
-    /// All bytes.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Data::Mapped(map) => map,
@@ -77,7 +74,7 @@ pub struct Snapshot {
     pub names: Vec<NamedRange>,
     /// Pages that the image names but does not hold, such as those of mapped files in a core.
     pub missing: u64,
-    /// Pages of holes of the file, which whoever dumped never wrote.
+    /// Pages of holes of the file, which the dumping program never wrote.
     pub holes: u64,
 }
 
@@ -264,7 +261,7 @@ const REFUSED: [(&[u8], &str, &str); 14] = [
 const MEMORY_ONLY: &str = "use `virsh dump --memory-only`, or pmemsave";
 
 fn open_snapshot(path: &Path, zeros: Zeros) -> Result<Snapshot, ImageError> {
-    // Opening a pipe would wait for its writer.
+    // The type is checked first, because opening a pipe would wait for its writer.
     let about = fs::metadata(path).map_err(|error| bad(path, error))?;
     if !about.is_file() {
         let what = if about.file_type().is_fifo() {

@@ -10,11 +10,11 @@ use twox_hash::XxHash3_128;
 use super::{Data, ImageError, PageExtent, checksum};
 use crate::{Checksum, PAGE_BYTES, PageBytes};
 
-/// The content of a page that is not there.
+/// The content of a page that does not exist.
 pub(super) const NONE: u32 = u32::MAX;
-/// The place of bytes that have been let go.
+/// The place of bytes that have been dropped.
 const NOWHERE: u32 = u32::MAX;
-/// Bytes of live processes are kept in pieces of so many pages: 16 MiB.
+/// Bytes of live processes are kept in pieces of this many pages: 16 MiB.
 const PIECE: usize = 4096;
 
 pub(super) fn memory_ended(_: TryReserveError) -> ImageError {
@@ -25,7 +25,6 @@ pub(super) fn memory_ended(_: TryReserveError) -> ImageError {
     )
 }
 
-/// Bytes that some page holds.
 #[derive(Clone, Copy, Debug)]
 struct PooledContent {
     hash: u32,
@@ -35,7 +34,6 @@ struct PooledContent {
     head: u64,
 }
 
-/// Pages that follow each other in some data.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     first: u32,
@@ -43,7 +41,6 @@ struct Stretch {
     offset: u64,
 }
 
-/// Limits for copies of what live processes hold.
 #[derive(Clone, Copy, Debug)]
 pub struct Keep {
     /// The most memory for the copies, in bytes.
@@ -51,7 +48,6 @@ pub struct Keep {
     pub needed: bool,
 }
 
-/// Data as a snapshot's extents name it.
 pub(super) enum SnapshotData {
     /// Bytes, by their number among the pool's data.
     Bytes(u32),
@@ -64,7 +60,7 @@ pub struct ContentPool {
     data: Vec<Data>,
     stretches: Vec<Stretch>,
     contents: Vec<PooledContent>,
-    /// Each content's digest, if there are live processes; 0 is that of zeros.
+    /// The digest of each content, if there are live processes; that of zeros is 0.
     digests: Vec<u128>,
     known: HashTable<u32>,
     places: u32,
@@ -98,7 +94,6 @@ struct Candidate<'b> {
 }
 
 impl ContentPool {
-    /// An empty pool; `keep` is for live processes.
     pub fn new(keep: Option<Keep>) -> ContentPool {
         ContentPool {
             keep,
@@ -213,7 +208,7 @@ impl ContentPool {
         Ok(number)
     }
 
-    /// Keeps a copy of a page, and says where; [`NOWHERE`] once they take more than they may.
+    /// Keeps a copy of a page, and returns its place: [`NOWHERE`] once the copies take more than they may.
     fn copy(&mut self, bytes: &PageBytes) -> Result<u32, ImageError> {
         let keep = self.keep.expect("there are live processes");
         if self.let_go {
@@ -254,8 +249,8 @@ impl ContentPool {
         Ok(self.places - 1)
     }
 
-    /// Numbers the contents in the order of their bytes, and says each one's new number. Where bytes have been let
-    /// go, those with the same first eight bytes are in the order of their digests.
+    /// Numbers the contents in the order of their bytes, and returns each one's new number. If bytes were dropped,
+    /// contents with the same first eight bytes are in the order of their digests.
     pub(super) fn sort(&mut self) -> Result<Vec<u32>, ImageError> {
         self.known = HashTable::new();
         let count = self.contents.len();
@@ -320,7 +315,7 @@ impl ContentPool {
         !self.let_go
     }
 
-    /// The first content is all zeros; after [`ContentPool::sort`].
+    /// Whether the first content is all zeros; valid after [`ContentPool::sort`].
     pub(super) fn zero(&self) -> bool {
         self.zero
     }
@@ -334,8 +329,8 @@ impl ContentPool {
         self.contents[content as usize].head
     }
 
-    /// The checksum of a content. Of one whose bytes have been let go it is any hash that tells contents apart,
-    /// but for zeros, since nothing but its being the same or not, or that of zeros, is ever asked.
+    /// The checksum of a content. If its bytes were dropped it is any hash that tells contents apart, except for zeros:
+    /// checksums are only compared with each other and with that of zeros.
     pub(super) fn checksum(&self, content: u32, kind: Checksum) -> u32 {
         let known = &self.contents[content as usize];
         match kind {

@@ -14,25 +14,24 @@ const PAGE: u64 = PAGE_BYTES as u64;
 const ENTRIES: usize = 1 << 16;
 /// The error of reading an address that is not mapped.
 const EIO: i32 = 5;
-// Of `pagemap`: Documentation/admin-guide/mm/pagemap.rst.
+// Bits of `pagemap`: Documentation/admin-guide/mm/pagemap.rst.
 const PRESENT: u64 = 1 << 63;
 const SWAPPED: u64 = 1 << 62;
 const OF_FILE: u64 = 1 << 61;
 const EXCLUSIVE: u64 = 1 << 56;
 const FRAME: u64 = (1 << 55) - 1;
-// Of `kpageflags`: include/uapi/linux/kernel-page-flags.h.
+// Bits of `kpageflags`: include/uapi/linux/kernel-page-flags.h.
 const KSM: u64 = 1 << 21;
 const HUGE: u64 = 1 << 22;
 const ZERO_PAGE: u64 = 1 << 24;
 
-/// Facts about a process beside the bytes of its anonymous pages.
+/// Facts about a process besides the bytes of its anonymous pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ProcessPages {
     pub anonymous: u64,
     pub shared_already: u64,
     /// Anonymous pages that are part of a huge page.
     pub huge: u64,
-    /// Pages that map the kernel's zero page.
     pub zero_page: u64,
     /// Anonymous pages that other processes map as well since a fork: one frame already, unmerged.
     pub forked: u64,
@@ -42,7 +41,7 @@ pub struct ProcessPages {
     pub offered: u64,
     pub merged: u64,
     pub kernel: Vec<(String, i64)>,
-    /// Frames could be looked at, so that huge, merged and zero pages are known.
+    /// Set if frames could be looked at, so that huge, merged and zero pages are known.
     pub frames_known: bool,
     /// Huge pages, each by its address over 2 MiB; ascending.
     #[serde(skip)]
@@ -192,15 +191,15 @@ fn kernel_says(process: &Process) -> Vec<(String, i64)> {
 }
 
 impl Process {
-    /// The anonymous pages now, in mappings whose name contains one of `wanted`; each is added to `pool` as soon as it
-    /// has been read. `None` if the process has exited.
+    /// Reads the anonymous pages in mappings whose name contains one of `wanted`, and adds each to `pool` as soon as it
+    /// is read. `None` if the process has exited.
     pub fn snapshot(
         &self,
         wanted: &[String],
         pool: &mut ContentPool,
     ) -> Result<Option<(Snapshot, ProcessPages)>, ImageError> {
         let read = read(self, wanted, pool);
-        // What was read of a process that exited meanwhile is a part of it, or an error.
+        // Pages of a process that exited meanwhile are incomplete, or an error.
         match self.has_ended() {
             true => Ok(None),
             false => read.map(Some),
@@ -208,7 +207,6 @@ impl Process {
     }
 }
 
-/// A snapshot of a process that is being read.
 struct Reading<'p> {
     process: &'p Process,
     pool: &'p mut ContentPool,
@@ -219,8 +217,7 @@ struct Reading<'p> {
     extents: Vec<PageExtent>,
     contents: Vec<u32>,
     missing: u64,
-    /// Pages that follow each other and are to be read, with the kernel's flags of their frames and whether
-    /// they are no other process's.
+    /// Pages in a row to be read, each with the kernel's flags of its frame and whether no other process maps it.
     batch: Vec<(u64, u64, bool)>,
     bytes: Vec<u8>,
 }
@@ -309,7 +306,6 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Reads the pages of the batch, and has the pool know them.
     fn take_batch(&mut self) -> Result<(), ImageError> {
         let Some(first) = self.batch.first().map(|first| first.0) else {
             return Ok(());
@@ -325,7 +321,7 @@ impl Reading<'_> {
             if !whole {
                 match self.memory.read_exact_at(bytes, page * PAGE) {
                     Ok(()) => {}
-                    // Unmapped meanwhile, alone or with all others by another program.
+                    // Another program has unmapped it meanwhile, alone or with all others.
                     Err(error)
                         if error.raw_os_error() == Some(EIO)
                             || error.kind() == io::ErrorKind::UnexpectedEof =>
@@ -372,7 +368,7 @@ impl Reading<'_> {
     }
 }
 
-/// The kernel's flags of a frame; none without the right to see frames.
+/// The kernel's flags of a frame; `None` without the right to see frames.
 fn flags_of(flags: Option<&File>, frame: u64) -> Option<u64> {
     if frame == 0 {
         return None;

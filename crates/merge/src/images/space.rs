@@ -1,13 +1,12 @@
-//! The pages of a machine over all its snapshots, numbered: a page keeps its number when it goes and
-//! comes back. What lies where has names.
+//! The pages of a machine over all its snapshots, numbered: a page keeps its number when it goes and comes back.
+//! Stretches of pages have names.
 
 use super::{ImageMachine, NamedRange};
 use crate::{PAGE_BYTES, Page};
 
-/// Pages of an unnamed stretch are told apart in pieces of so many: 32 MiB.
+/// Pages of an unnamed stretch are told apart in pieces of this many: 32 MiB.
 const PIECE: u64 = 8192;
 
-/// A stretch of addresses whose pages are numbered one after the other.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     first: u64,
@@ -15,7 +14,6 @@ struct Span {
     page: Page,
 }
 
-/// A machine's addresses and the numbers of its pages.
 #[derive(Debug)]
 pub struct MachineSpace {
     spans: Vec<Span>,

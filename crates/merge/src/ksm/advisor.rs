@@ -3,6 +3,7 @@
 
 /// The least share of a processor that the advisor uses, in percent.
 const MIN_CPU: u64 = 10;
+/// The weight of the newest pass in the average, in percent (`EWMA_WEIGHT` in mm/ksm.c).
 const NEWEST: u64 = 30;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,7 +57,7 @@ mod tests {
     #[test]
     fn a_pass_that_takes_too_long_gets_more_pages_a_batch_within_the_processor_share() {
         let mut advisor = ScanTime::default();
-        // 400 s where 200 s are wanted, at 2 % of a processor: 500 pages, and 30 % of twice as many.
+        // A pass takes 400 s where 200 s are wanted, at 2 % of a processor: 500 pages, and 30 % of twice as many.
         let pages = advisor.advise(500, [200, 70, 500, 30_000], 400_000, 8_000_000_000);
         assert_eq!(pages, 2_500); // 10 % of the processor is the least: 250 pages a percent
         let pages = advisor.advise(30_000, [200, 70, 500, 30_000], 400_000, 360_000_000_000);

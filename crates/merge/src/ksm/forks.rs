@@ -1,5 +1,5 @@
-//! What forks leave shared. After a fork a page of the child has the same frame as its parent's, until one of them is
-//! written; and it may map a merged frame without the kernel having noticed yet. Only such pages take memory here.
+//! Frames that are shared since a fork. A page of the child has the same frame as its parent's until one of them is
+//! written, and it may map a merged frame without the kernel having noticed yet. Only such pages take memory here.
 
 use std::iter;
 
@@ -7,7 +7,6 @@ use rustc_hash::FxHashMap;
 
 use crate::Page;
 
-/// Pages that share frames since a fork.
 #[derive(Debug, Default)]
 pub struct Forks {
     /// The next page with the same frame, in a circle, for pages that share a frame which is not merged.
@@ -30,12 +29,12 @@ impl Forks {
         others.take_while(|&at| at != page).collect()
     }
 
-    /// Two pages map the same frame, which is not merged.
+    /// Whether two pages map the same frame, which is not merged.
     pub fn share(&self, page: Page, other: Page) -> bool {
         page == other || (self.next.contains_key(&other) && self.others(page).contains(&other))
     }
 
-    /// No page before this one maps the same frame, which is not merged.
+    /// Whether no page before this one maps the same frame, which is not merged.
     pub fn is_first(&self, page: Page) -> bool {
         self.others(page).iter().all(|&other| page < other)
     }
@@ -58,12 +57,12 @@ impl Forks {
         self.nodes.insert(page, node);
     }
 
-    /// The node whose frame the page maps, if its item does not hang there.
+    /// The node whose frame the page maps while its item does not hang there.
     pub fn unlisted(&self, page: Page) -> Option<u32> {
         self.nodes.get(&page).copied()
     }
 
-    /// Notes that the page's item hangs where it maps, or that it no longer maps that frame.
+    /// Notes that the page's item hangs at the frame that it maps, or that it no longer maps that frame.
     pub fn listed(&mut self, page: Page) {
         self.nodes.remove(&page);
     }

@@ -25,7 +25,7 @@ use stable::Stable;
 pub const ITEM_BYTES: i64 = 64;
 /// Bytes that the kernel keeps for a merged frame, `sizeof(struct ksm_stable_node)` with NUMA.
 pub const NODE_BYTES: i64 = 64;
-/// Memory that a run takes for a page: the item, what it holds and held, and that it has changed.
+/// The memory that a run takes for a page: its item, its content now and before, and whether it has changed.
 pub const BYTES_A_PAGE: usize = size_of::<RmapItem>() + 2 * size_of::<u32>() + 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,6 @@ pub enum Maps {
     Own,
     /// The merged frame on which its item hangs.
     Merged,
-    /// The kernel's zero page.
     Zero,
 }
 
@@ -89,7 +88,7 @@ impl Walkable for UnstableWalk<'_> {
 
     fn visit(&mut self, at: u32) -> Visit {
         let frame = match self.items[at as usize].maps {
-            // A page is not merged with itself, seen in another process.
+            // A page is not merged with its own frame in another process.
             Maps::Own if self.forks.share(self.candidate, at) => return Visit::Lost,
             Maps::Own => PageFrame::Own(at),
             Maps::Merged => {
@@ -113,7 +112,7 @@ impl Walkable for UnstableWalk<'_> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct KsmCounters {
     pub pages_shared: u64,
-    /// Pages that share them, beside the first of each: what is saved.
+    /// Pages that share them, without the first of each: the saved ones.
     pub pages_sharing: u64,
     pub pages_unshared: u64,
     pub pages_volatile: u64,
@@ -128,20 +127,17 @@ pub struct KsmCounters {
     pub rmap_items: u64,
 }
 
-/// Outcomes of the keys (checksums), and whether they were right (PageForge, Fig. 8).
+/// The outcomes of keys (checksums), and whether they were right (PageForge, Fig. 8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Keys {
-    /// Keys like those of the last pass.
     pub matches: u64,
-    /// Keys unlike those of the last pass.
     pub mismatches: u64,
     pub false_matches: u64,
 }
 
-/// A merging algorithm on pages. `C`: whose pages; `S`: who compares.
+/// A merging algorithm on pages. `C` has the pages, and `S` compares them.
 #[derive(Debug)]
 pub struct Ksm<C, S> {
-    /// The pages' bytes.
     pub contents: C,
     /// Software, or PageForge's module.
     pub search: S,
@@ -212,13 +208,13 @@ impl<C: PageStore, S: PageSearch> Ksm<C, S> {
         self.items[page as usize].maps
     }
 
-    /// The stable node whose frame the page maps, while it maps a merged one.
+    /// The stable node whose frame the page maps; valid while it maps a merged one.
     fn node_of(&self, page: Page) -> u32 {
         let unlisted = self.forks.unlisted(page);
         unlisted.unwrap_or(self.items[page as usize].on)
     }
 
-    /// The frame behind a page; `None` if it maps the zero page or nothing. After a fork its own frame may be others'
+    /// The frame behind a page; `None` if it maps the zero page or nothing. After a fork others may map its own frame
     /// too.
     pub fn frame(&self, page: Page) -> Option<PageFrame> {
         match self.maps(page) {
@@ -242,7 +238,7 @@ impl<C: PageStore, S: PageSearch> Ksm<C, S> {
         self.breaks
     }
 
-    /// Merged frames that somebody maps: number and mappings.
+    /// Merged frames that some page maps, each with the number of its mappings.
     pub fn merged_frames(&self) -> impl Iterator<Item = (u32, u32)> {
         self.stable.live()
     }
@@ -259,8 +255,8 @@ impl<C: PageStore, S: PageSearch> Ksm<C, S> {
         self.item(page).maps = Maps::Own;
     }
 
-    /// A process has forked: `child`, which mapped nothing so far, maps what `parent` maps. The bytes of both stay
-    /// equal until one of them is written.
+    /// Forks a page: `child`, which mapped nothing so far, maps what `parent` maps. The bytes of both stay equal until
+    /// one of them is written.
     pub fn fork(&mut self, parent: Page, child: Page) {
         let maps = self.maps(parent);
         match maps {
@@ -276,7 +272,7 @@ impl<C: PageStore, S: PageSearch> Ksm<C, S> {
         self.item(child).maps = maps;
     }
 
-    /// Writes the page: it maps its own frame from now on.
+    /// Writes the page, which maps its own frame from now on.
     pub fn write(&mut self, page: Page) {
         let merged = matches!(self.maps(page), Maps::Merged | Maps::Zero);
         self.breaks += u64::from(merged);
@@ -291,9 +287,9 @@ impl<C: PageStore, S: PageSearch> Ksm<C, S> {
         self.item(page).maps = Maps::Nothing;
     }
 
-    /// Processes have exited since the last pass, in that order, which had these pages; to be said after all
-    /// writes. The thread comes to them first in its next pass, the last one before the others, wherever their
-    /// turn would have been (`__ksm_exit` in the kernel), and drops all that it keeps for the pages.
+    /// Ends the processes with these pages, which have exited since the last pass in that order; call it after all
+    /// writes. The thread comes to them first in its next pass, the last one before the others, wherever their turn
+    /// would have been (`__ksm_exit` in the kernel), and drops all that it keeps for the pages.
     pub fn exit(&mut self, processes: &[Range<Page>]) {
         for page in processes.iter().cloned().flatten() {
             self.unmap(page);
@@ -303,7 +299,7 @@ impl<C: PageStore, S: PageSearch> Ksm<C, S> {
         }
     }
 
-    /// Drops what the kernel keeps for a page that it will find no more.
+    /// Drops what the kernel keeps for a page that it will not find again.
     fn forget(&mut self, page: Page) {
         if self.item(page).hangs == Hangs::Unknown {
             return;
@@ -360,8 +356,8 @@ impl<C: PageStore, S: PageSearch> Ksm<C, S> {
         true
     }
 
-    /// Begins a pass, for [`Ksm::step`].
     pub fn begin_pass(&mut self) {
+        // The kernel starts each pass with an empty unstable tree. Items know by the parity whether they hang in it.
         self.unstable = RedBlackTree::default();
         self.parity = !self.parity;
     }
@@ -400,7 +396,7 @@ impl<C: PageStore, S: PageSearch> Ksm<C, S> {
         self.slept_ns += wakes(now, self.knobs.sleep_millisecs, self.knobs.tick) - now;
     }
 
-    /// `smart_scan`: whether a page that has not merged for `age` passes is skipped in this one.
+    /// Whether `smart_scan` skips a page in this pass, as should_skip_rmap_item() of mm/ksm.c decides.
     fn skip(&mut self, page: Page) -> bool {
         if !self.knobs.smart_scan || self.maps(page) == Maps::Merged {
             return false;
@@ -408,6 +404,8 @@ impl<C: PageStore, S: PageSearch> Ksm<C, S> {
         let item = self.item(page);
         let age = item.age;
         item.age = age.saturating_add(1);
+        // A page is scanned three times before it may be skipped, and then once after each run of skips, which gets
+        // longer with its age (skip_age() of mm/ksm.c).
         if age < 3 {
             return false;
         }
@@ -426,13 +424,13 @@ impl<C: PageStore, S: PageSearch> Ksm<C, S> {
         true
     }
 
-    /// Takes the page's item out of its tree.
     fn leave_tree(&mut self, page: Page) {
         let RmapItem { hangs, on, .. } = *self.item(page);
         match hangs {
             Hangs::Unknown | Hangs::Nowhere => {}
             Hangs::Stable => self.stable.detach(on),
             Hangs::Unstable(parity) => {
+                // An item of an earlier pass hangs in no tree any more, so only the counter changes.
                 if parity == self.parity {
                     self.unstable.erase(&mut self.items, page);
                 }
@@ -456,6 +454,8 @@ impl<C: PageStore, S: PageSearch> Ksm<C, S> {
             }
         }
         let stable = self.find_stable(page);
+        // The kernel takes the item out of its tree only after the search of the stable tree (cmp_and_merge_page() of
+        // mm/ksm.c).
         self.leave_tree(page);
         self.take_writes();
         if let Some(node) = stable {
@@ -487,7 +487,7 @@ impl<C: PageStore, S: PageSearch> Ksm<C, S> {
         }
     }
 
-    /// The key of the page, compared with the last; it becomes the last.
+    /// Takes the page's key and compares it with the last one, which it replaces.
     fn key_is_as_before(&mut self, page: Page) -> bool {
         let unchanged = self.contents.unchanged(page);
         let key = self.search.key(&mut self.contents, page);
@@ -518,7 +518,7 @@ impl<C: PageStore, S: PageSearch> Ksm<C, S> {
         zero
     }
 
-    /// The merged frame of the same content, if there is one that takes another page.
+    /// A merged frame with the same content, if there is one that takes another page.
     fn find_stable(&mut self, page: Page) -> Option<u32> {
         let now_ms = self.now_ms();
         let mut tree = self.stable.walk(true, now_ms);
@@ -540,7 +540,7 @@ impl<C: PageStore, S: PageSearch> Ksm<C, S> {
         }
     }
 
-    /// A page that has come to a merged frame by a fork hangs on it from now on, `max_page_sharing` or not.
+    /// Hangs the item of a page that has come to a merged frame by a fork on that frame, `max_page_sharing` or not.
     fn list(&mut self, page: Page) {
         let Some(node) = self.forks.unlisted(page) else {
             return;
@@ -552,7 +552,7 @@ impl<C: PageStore, S: PageSearch> Ksm<C, S> {
         (item.hangs, item.on) = (Hangs::Stable, node);
     }
 
-    /// The page, which maps a frame of its own, maps that of the node and hangs on it.
+    /// Maps a page with a frame of its own to the frame of the node, and hangs its item there.
     fn hang(&mut self, page: Page, node: u32) {
         self.forks.leave(page);
         self.stable.mapped_too(node);
@@ -563,7 +563,7 @@ impl<C: PageStore, S: PageSearch> Ksm<C, S> {
         (item.hangs, item.on, item.maps) = (Hangs::Stable, node, Maps::Merged);
     }
 
-    /// Merges the page with the page of an item in the unstable tree: a new node of the stable tree.
+    /// Merges the page with the page of an item in the unstable tree: they become a new node of the stable tree.
     fn merge_two(&mut self, page: Page, other: Page) {
         let Some(of_other) = self.frame(other) else {
             return;
@@ -571,6 +571,7 @@ impl<C: PageStore, S: PageSearch> Ksm<C, S> {
         if !self.contents.identical(PageFrame::Own(page), of_other) {
             return;
         }
+        // An item hangs in one tree at a time.
         self.leave_tree(other);
         self.leave_frame(other);
         let frozen = self.contents.freeze(page);
@@ -586,7 +587,7 @@ impl<C: PageStore, S: PageSearch> Ksm<C, S> {
         };
         let node = self.stable.insert(frozen, place, beside, now_ms);
         self.hang(other, node);
-        // The candidate's frame is the merged one now, also where others map it since a fork.
+        // The candidate's frame is the merged one now, and pages that share it since a fork map it too.
         for sharer in self.forks.others(page) {
             self.forks.leave(sharer);
             self.forks.map(sharer, node);

@@ -1,4 +1,4 @@
-//! How a tree of pages is searched for a frame: by software, with a comparison at each node. PageForge does it by
+//! The search of a tree of pages for a frame: by software, with a comparison at each node. PageForge does it by
 //! hardware (`pageforge/driver.rs`).
 
 use std::cmp::Ordering;
@@ -17,7 +17,7 @@ pub enum Visit {
     },
     /// The node was stale and has been removed: the walk begins again.
     Again,
-    /// The node's page is gone: the walk ends without a place.
+    /// The node's page is gone, so the walk ends without a place.
     Lost,
 }
 
@@ -30,15 +30,14 @@ pub trait Walkable {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TreeWalk {
-    /// At a frame with the same bytes.
+    /// The walk has found a frame with the same bytes.
     Match { node: u32, holder: u32 },
-    /// Nowhere; a node for it would hang here.
+    /// The walk has ended; a node for the frame would hang here.
     End(Option<(u32, Side)>),
-    /// At a page that is gone.
+    /// The walk has met a page that is gone.
     Lost,
 }
 
-/// The work of hardware that compares pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ModuleWork {
     pub tables: u64,
@@ -49,9 +48,8 @@ pub struct ModuleWork {
     pub key_lines: u64,
 }
 
-/// Compares pages and takes keys: what PageForge moves into hardware.
+/// Compares pages and takes keys, which PageForge moves into hardware.
 pub trait PageSearch {
-    /// Walks a tree for the frame's bytes.
     fn walk(
         &mut self,
         contents: &mut impl PageStore,
@@ -72,7 +70,6 @@ pub trait PageSearch {
         None
     }
 
-    /// The key of a page of zeros, if it is not the checksum's.
     fn zero_key(&self) -> Option<u32> {
         None
     }

@@ -1,4 +1,4 @@
-//! The keys of the merge, the kernel's knobs under the kernel's names, and what each preset makes of them.
+//! The keys of the merge, the kernel's knobs under the kernel's names, and the values of each preset.
 
 use crate::Checksum;
 use crate::keys::row_list;
@@ -21,9 +21,9 @@ words!(Order {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advisor {
-    /// The operator.
+    /// The operator sets the knobs.
     None,
-    /// The kernel, so that a pass takes the time asked for.
+    /// The kernel sets them so that a pass takes the time asked for.
     ScanTime,
 }
 
@@ -99,7 +99,6 @@ pub fn times() -> [&'static str; 5] {
     [&TICK_US, &VISIT_NS, &CHECKSUM_NS, &COMPARE_NS, &MERGE_NS].map(|key| key.row.name)
 }
 
-/// A kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
     /// Linux 6.18, whose counters were measured.
@@ -117,7 +116,6 @@ words!(Preset {
 });
 
 impl Preset {
-    /// By name.
     pub fn named(name: &str) -> Result<Preset, String> {
         let index = Preset::WORDS.iter().position(|word| *word == name);
         let all = [Preset::Linux6, Preset::Linux44, Preset::Paper];
@@ -190,7 +188,7 @@ pub fn set(
     Ok(())
 }
 
-/// The checksum depends on more than a digest of the whole page.
+/// Whether the checksum depends on more than a digest of the whole page.
 pub fn looks_into_pages(settings: &Settings) -> bool {
     settings.get(&CHECKSUM) == Checksum::Jhash2Kilobyte
 }
@@ -249,9 +247,9 @@ impl Knobs {
     }
 }
 
-/// When a thread wakes that goes to sleep at `now` for so many milliseconds; all but these in nanoseconds. A sleep is
-/// whole ticks, and ends at the first place of the kernel's timer wheel after them: its level l has places of 8^l ticks,
-/// for sleeps of less than 63 x 8^l (Linux 6.18, kernel/time/timer.c).
+/// The time at which a thread wakes that goes to sleep at `now` for so many milliseconds; all others are in
+/// nanoseconds. A sleep is whole ticks, and ends at the first place of the kernel's timer wheel after them: its level l
+/// has places of 8^l ticks, for sleeps of less than 63 x 8^l (Linux 6.18, kernel/time/timer.c).
 pub fn wakes(now: u64, millisecs: u64, tick: u64) -> u64 {
     let sleep = millisecs * 1_000_000;
     if tick == 0 || sleep == 0 {
@@ -274,13 +272,13 @@ mod tests {
         const MS: u64 = 1_000_000;
         assert_eq!(wakes(7, 20, 0), 7 + 20 * MS);
         assert_eq!(wakes(7, 0, 4 * MS), 7);
-        // 5 ticks and the one that has begun, whenever in it.
+        // The sleep is 5 ticks and the one that has begun, at any moment of it.
         assert_eq!(wakes(0, 20, 4 * MS), 24 * MS);
         assert_eq!(wakes(4 * MS - 1, 20, 4 * MS), 24 * MS);
         assert_eq!(wakes(4 * MS, 20, 4 * MS), 28 * MS);
         assert_eq!(wakes(0, 17, 4 * MS), 24 * MS);
         assert_eq!(wakes(0, 20, MS), 21 * MS);
-        // 62 ticks are of the first level, 63 of the second, whose places are eight apart.
+        // 62 ticks belong to the first level, 63 to the second, whose places are eight apart.
         assert_eq!(wakes(0, 62, MS), 63 * MS);
         assert_eq!(wakes(0, 63, MS), 64 * MS);
         assert_eq!(wakes(MS, 63, MS), 72 * MS);

@@ -6,26 +6,26 @@ use super::search::{Visit, Walkable};
 use crate::PageFrame;
 use crate::rb::{Links, NIL, Node, RedBlackTree, Side};
 
-/// In `chain` of a node: it is a chain itself.
+/// The `chain` of a node that is a chain itself.
 const IS_CHAIN: u32 = NIL - 1;
-/// In `chain` of a node: it has left the tree, and items still point to it.
+/// The `chain` of a node that has left the tree while items still point to it.
 const DEAD: u32 = NIL - 2;
 
 /// A merged frame or a chain of them.
 #[derive(Clone, Copy, Debug)]
 pub struct StableNode {
     links: Links,
-    /// A frame: its content's number. A chain: the first of its frames.
+    /// The number of a frame's content; for a chain, its first frame.
     frozen: u32,
-    /// A frame: items that hang on it. A chain: which frame the last walk chose.
+    /// The number of items that hang on a frame; for a chain, the frame that the last walk chose.
     len: u32,
-    /// A frame: pages that map it. A chain: when it was last pruned, in milliseconds.
+    /// The number of pages that map a frame; for a chain, the time of its last pruning in milliseconds.
     mapped: u32,
-    /// A frame: the chain that it is in, `NIL` for none.
+    /// The chain that a frame is in; `NIL` for none.
     chain: u32,
     next: u32,
     prev: u32,
-    /// A chain: whether nothing has changed since the last walk, and how that one walked.
+    /// The way in which a chain was last walked; `Not` if it has changed since.
     walked: Walked,
 }
 
@@ -45,7 +45,6 @@ impl Node for StableNode {
     }
 }
 
-/// The tree and what the kernel counts of it.
 #[derive(Debug, Default)]
 pub struct Stable {
     nodes: Vec<StableNode>,
@@ -54,7 +53,7 @@ pub struct Stable {
     max_sharing: u32,
     prune_ms: u32,
     pub shared: u64,
-    /// Pages that share them, beside the first of each.
+    /// Pages that share them, without the first of each.
     pub sharing: u64,
     pub chains: u64,
     pub dups: u64,
@@ -102,7 +101,7 @@ impl Stable {
         len > 0 && len + offset < self.max_sharing
     }
 
-    /// The frames that somebody maps, with how many do.
+    /// Frames that some page maps, each with the number of its mappings.
     pub fn live(&self) -> impl Iterator<Item = (u32, u32)> {
         let frames = self.nodes.iter().filter(|node| node.chain != IS_CHAIN);
         let live = frames.filter(|node| node.chain != DEAD && node.mapped > 0);
@@ -146,7 +145,7 @@ impl Stable {
         self.at_mut(node).mapped += 1;
     }
 
-    /// Hangs the item of a page that maps the frame on the frame.
+    /// Hangs the item of a page that maps the frame on it.
     pub fn append(&mut self, node: u32) {
         let at = self.at_mut(node);
         at.len += 1;
@@ -247,7 +246,7 @@ impl Stable {
         chain
     }
 
-    /// Hangs a new frame into the tree, at `place` or beside the equal node `beside`.
+    /// Hangs a new frame into the tree, at `place` or into a chain with the equal node `beside`.
     pub fn insert(
         &mut self,
         frozen: u32,
@@ -271,8 +270,8 @@ impl Stable {
         node
     }
 
-    /// Walks a chain as the kernel does: drops stale frames and chooses one. `None` if none is left,
-    /// the chain being gone then; else the node in the tree and the frame.
+    /// Walks a chain as the kernel does: drops stale frames and chooses one. Returns the node in the tree and the
+    /// frame; `None` if no frame is left, and then the chain is gone.
     fn walk_chain(&mut self, chain: u32, prune: bool, now_ms: u32) -> Option<(u32, u32)> {
         let StableNode {
             mapped: pruned_at,
@@ -321,7 +320,7 @@ impl Stable {
             self.chains -= 1;
             return None;
         };
-        // A chain of one frame is none: the frame hangs in the tree itself again.
+        // A chain of one frame is dissolved: the frame hangs in the tree itself again.
         if self.at(found).next == NIL && self.at(found).prev == NIL {
             self.tree.replace(&mut self.nodes, chain, found);
             self.at_mut(found).chain = NIL;
@@ -330,7 +329,7 @@ impl Stable {
             self.dups -= 1;
             return Some((found, found));
         }
-        // If it takes a page beyond the one that comes now, the next walk is to find it first.
+        // A frame that takes one more page after this one goes first in the chain, so the next walk finds it at once.
         if self.at(chain).frozen != found && self.takes(found, 1) {
             self.unlink(found);
             self.link(found, chain);
@@ -340,7 +339,7 @@ impl Stable {
         Some((chain, found))
     }
 
-    /// The tree for a walk. `prune`: chains whose time has come are walked completely.
+    /// The tree for a walk. With `prune`, chains whose time has come are walked completely.
     pub fn walk(&mut self, prune: bool, now_ms: u32) -> StableWalk<'_> {
         StableWalk {
             stable: self,

@@ -1,5 +1,5 @@
-//! The operating system's side of PageForge: KSM's trees searched by the Scan Table (3.4). Its two other uses, a set and a
-//! graph of pages (4.2), are left out: nothing here asks for them.
+//! The operating system's side of PageForge: KSM's trees searched by the Scan Table (3.4). Its two other uses, a set
+//! and a graph of pages (4.2), are left out, because nothing here needs them.
 
 use super::scan_table::{Info, OTHER_PAGES, SECTIONS, ScanTable};
 use crate::keys::row_list;
@@ -57,7 +57,6 @@ fn left_at(ptr: u8) -> (usize, Side) {
     (usize::from(ptr - OUTSIDE) / 2, side)
 }
 
-/// Search by the Scan Table.
 #[derive(Clone, Debug)]
 pub struct PageForge {
     pub table: ScanTable,
@@ -65,11 +64,10 @@ pub struct PageForge {
     call_ns: u64,
 }
 
-/// A part of a tree in the table.
 struct Batch {
     entries: [(u32, u32); OTHER_PAGES],
     count: usize,
-    /// The child that is lost, by the pointer that leads there.
+    /// The lost child, by the pointer that leads to it.
     lost: Option<u8>,
     last: bool,
 }
@@ -92,7 +90,7 @@ impl PageForge {
         }
     }
 
-    /// Lets the hardware compare `frame` with what is in the table, from the first entry on.
+    /// Has the hardware compare `frame` with the frames in the table, from the first entry on.
     fn compare(
         &mut self,
         contents: &mut impl PageStore,
@@ -112,8 +110,8 @@ impl PageForge {
         info
     }
 
-    /// Fills the table with `from` and what hangs below it, in breadth-first order. `None` if the tree
-    /// has changed meanwhile.
+    /// Fills the table with `from` and its descendants, in breadth-first order. `None` if the tree has changed
+    /// meanwhile.
     fn fill(&mut self, tree: &mut impl Walkable, from: u32) -> Option<Batch> {
         let mut batch = Batch {
             entries: [(NIL, NIL); OTHER_PAGES],
@@ -122,7 +120,7 @@ impl PageForge {
             last: true,
         };
         let mut frames = [PageFrame::Own(0); OTHER_PAGES];
-        // Where each entry leads, and the nodes that wait for one: whose child they are, on which side.
+        // The entries that each entry leads to, and nodes that wait for an entry, each with its parent and side.
         let mut ways = [[0; 2]; OTHER_PAGES];
         let mut waiting = [(NIL, 0, Side::Left); 2 * OTHER_PAGES + 1];
         waiting[0].0 = from;
@@ -169,7 +167,7 @@ impl PageForge {
         Some(batch)
     }
 
-    /// The candidate's key; if it is not ready, the hardware is made to complete it.
+    /// The candidate's key; if it is not ready, the hardware completes it.
     fn forced_key(&mut self, contents: &mut impl PageStore, candidate: PageFrame) -> u32 {
         let ready = (self.loaded == Some(candidate)).then(|| self.table.get_pfe_info().key);
         ready.flatten().unwrap_or_else(|| {

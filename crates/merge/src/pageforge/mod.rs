@@ -1,5 +1,5 @@
-//! PageForge (Skarlatos, Kim and Torrellas, MICRO 2017): page comparison and keys by hardware in the memory
-//! controller. What is here is functional; nothing has a time yet.
+//! PageForge (Skarlatos, Kim and Torrellas, MICRO 2017): page comparison and keys by hardware in the memory controller.
+//! This part is functional; nothing has a time yet.
 
 mod driver;
 mod scan_table;

@@ -8,7 +8,7 @@ use sardonyx::ecc::Matrix;
 /// Entries for pages to compare with: a root and four levels below it (Table 2).
 pub const OTHER_PAGES: usize = 31;
 const LINES: usize = 64;
-/// Sections of a page, each with one line in the key.
+/// A page has this many sections, each with one line in the key.
 pub const SECTIONS: usize = 4;
 const SECTION_LINES: usize = LINES / SECTIONS;
 
@@ -29,7 +29,6 @@ struct Candidate {
     minikeys: [Option<u8>; SECTIONS],
 }
 
-/// The answer of `get_PFE_info`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
     /// The key, once it is ready: the H bit.
@@ -45,7 +44,7 @@ pub struct Info {
 pub struct ScanTable {
     others: [Option<Other>; OTHER_PAGES],
     candidate: Option<Candidate>,
-    /// The line of each section that is in the key.
+    /// The line of each section that is part of the key.
     offsets: [u8; SECTIONS],
     matrix: Matrix,
     /// The word of a line whose check byte is the minikey.
@@ -65,8 +64,8 @@ impl ScanTable {
         }
     }
 
-    /// `insert_PPN`: fills an entry. `less` and `more` are the entries to go on with; what is not a valid entry
-    /// ends the search.
+    /// `insert_PPN`: fills an entry. `less` and `more` are the entries to continue with; an invalid entry ends the
+    /// search.
     pub fn insert_ppn(&mut self, index: usize, frame: PageFrame, less: u8, more: u8) {
         self.work.calls += 1;
         self.others[index] = Some(Other { frame, less, more });
@@ -77,7 +76,7 @@ impl ScanTable {
         self.others = [None; OTHER_PAGES];
     }
 
-    /// `insert_PFE`: a new candidate, whose key is begun anew.
+    /// `insert_PFE`: sets a new candidate, whose key begins from nothing.
     pub fn insert_pfe(&mut self, frame: PageFrame, last_refill: bool, ptr: u8) {
         self.work.calls += 1;
         self.candidate = Some(Candidate {
@@ -90,7 +89,7 @@ impl ScanTable {
         });
     }
 
-    /// `update_PFE`: the same candidate and other entries.
+    /// `update_PFE`: keeps the candidate, with other entries.
     ///
     /// # Panics
     /// If there is no candidate.
@@ -171,8 +170,8 @@ impl ScanTable {
         self.candidate = Some(candidate);
     }
 
-    /// Compares line by line, at the same offset of both pages. Whether the candidate is smaller; `None`
-    /// if it is equal. Minikeys are taken from the candidate's lines that pass by.
+    /// Compares line by line, at the same offset of both pages. Returns whether the candidate is smaller; `None` if it
+    /// is equal. Minikeys are taken from the candidate's lines that pass by.
     fn first_difference(
         &mut self,
         memory: &mut impl PageStore,

@@ -1,7 +1,7 @@
-//! Applications in the manner of TailBench (Kasture and Sanchez, IISWC 2016), as streams: how often queries
-//! come, how long they are, how often they go past the first two caches, and where to. PageForge's Table 3 gives
-//! the rates. The shares of cold accesses are chosen so that the last-level cache without merging misses about
-//! as often as in Table 4: they describe what runs, not what merging does. All else is assumed.
+//! Applications in the manner of TailBench (Kasture and Sanchez, IISWC 2016), as streams: how often queries come, how
+//! long they are, how often they go past the first two caches, and where to. PageForge's Table 3 gives the rates. The
+//! shares of cold accesses are chosen so that the last-level cache without merging misses about as often as in Table 4:
+//! they describe what runs, not what merging does. All else is assumed.
 
 use sardonyx::names::did_you_mean;
 use sardonyx::settings::{Key, Row, Settings, keys};
@@ -22,7 +22,6 @@ pub struct Application {
     copies: &'static Key<u64>,
 }
 
-/// The load of an application, as some settings have it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demand {
     pub queries_per_second: u64,
@@ -31,16 +30,16 @@ pub struct Demand {
     pub spread_percent: u64,
     /// Accesses past the first cache in 100,000 instructions.
     pub accesses: u64,
-    /// Stores, of 100 accesses.
+    /// The share of stores in accesses.
     pub stores_percent: u64,
-    /// Loads whose value the next access needs, of 100.
+    /// The share of loads whose value the next access needs.
     pub depends_percent: u64,
     /// Memory that is used again and again, in KiB.
     pub hot_kib: u64,
     pub cold_kib: u64,
-    /// Accesses to the memory that is used occasionally, of 1,000.
+    /// The share of accesses to the memory that is used occasionally.
     pub cold_permille: u64,
-    /// Pages of this memory that other machines have too, of 100.
+    /// The share of this memory's pages that other machines have too.
     pub mergeable_percent: u64,
     /// One query in this many writes a page that other machines have too.
     pub queries_a_copy: u64,
@@ -63,7 +62,6 @@ impl Application {
         }
     }
 
-    /// By name.
     pub fn named(name: &str) -> Result<&'static Application, String> {
         let found = ALL.iter().find(|application| application.name == name);
         found.ok_or_else(|| {

@@ -77,10 +77,9 @@ mod own {
     }
 }
 
-/// The figures of a window: its own, and those of its memory.
 pub static FIGURES: [&[&Figure]; 2] = [own::FIGURES, &OF_MEMORY];
 
-/// Figures of the memory that stand for themselves.
+/// Figures of the memory that are shown by themselves.
 static OF_MEMORY: [&Figure; 9] = [
     &traffic::READS,
     &traffic::WRITES,
@@ -134,7 +133,7 @@ impl TimedRun<'_> {
         }))
     }
 
-    /// Figures of merging after it has settled; none of a run without pages.
+    /// Figures of merging after it has settled; none for a run without pages.
     fn savings(&self, out: &mut Figures) {
         let pages = self.pages;
         if pages.pages == 0 {

@@ -1,4 +1,4 @@
-//! Where the machines' pages lie in memory: page tables, merged frames, and the lines of the kernel's trees.
+//! The places of the machines' pages in memory: page tables, merged frames, and the lines of the kernel's trees.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ pub struct Frames {
     own: Vec<u64>,
     merged: FxHashMap<u32, u64>,
     zero: Option<u64>,
-    /// The next that nobody has had. None is given twice, so that nothing that is still on its way can reach
-    /// somebody else's page.
+    /// The next frame that was never used. None is given twice, so that nothing still on its way can reach another
+    /// page.
     next: u64,
     nodes_at: u64,
 }
@@ -54,7 +54,7 @@ impl Frames {
         self.own[page as usize]
     }
 
-    /// Notes that the page maps a merged frame or the zero page, and which.
+    /// Notes that the page maps a merged frame or the zero page, and returns which.
     pub fn share(&mut self, page: Page, frozen: Option<u32>) -> u64 {
         let own = self.own(page);
         let frame = match frozen {
@@ -88,7 +88,6 @@ impl Frames {
         }
     }
 
-    /// The line of a node of the kernel's trees.
     pub fn node(&self, frame: PageFrame) -> u64 {
         let number = match frame {
             PageFrame::Own(page) => u64::from(page) * 2,

@@ -1,5 +1,5 @@
-//! The host of the virtual machines: which core works on what, a query or the kernel's thread that merges, and
-//! what a trap does. A piece of work ends when its loads have come, so that times by purpose are exact.
+//! The host of the virtual machines: what each core works on, a query or the kernel's thread that merges, and what a
+//! trap does. A piece of work ends when its loads have come, so that times by purpose are exact.
 
 use super::frames::Frames;
 use super::jobs::{Jobs, ModuleCosts, ModuleJob};
@@ -11,7 +11,6 @@ use sardonyx::line::{LINE_BYTES, Virtual};
 use sardonyx::machine::{Batch, DIRECT, OpKind, PAGE_LINES};
 use sardonyx::units::Time;
 
-/// The virtual machines as the scheduler sees them.
 struct Vms<'v>(&'v [Queries]);
 
 impl Guests for Vms<'_> {
@@ -27,7 +26,6 @@ impl Guests for Vms<'_> {
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     pub pages_in_window: u64,
-    /// Lines of pages that the thread or a module has asked for.
     pub merging_lines: u64,
     pub intervals: Vec<Time>,
     pub tables: Vec<Time>,
@@ -57,7 +55,7 @@ pub struct Host<'i> {
 }
 
 impl<'i> Host<'i> {
-    /// The host at time 0. `seed` is for the scheduler's draws.
+    /// The host at time 0. The scheduler draws from `seed`.
     pub fn new(
         costs: Costs,
         window: (Time, Time),
@@ -90,7 +88,7 @@ impl<'i> Host<'i> {
         }
     }
 
-    /// Decides what a core does next that has executed all it was given. False at the end.
+    /// Decides what a core does next that has executed all its work. False at the end.
     pub fn turn(&mut self, core: usize, now: Time, batch: &mut Batch) -> bool {
         self.charge(core, now);
         if self.over {
@@ -199,7 +197,7 @@ impl<'i> Host<'i> {
             keys: filling.keys,
         };
         jobs.give(module, job);
-        // Modules are agents behind the cores.
+        // Modules come after the cores among the agents.
         let agent = self.cores.len() + module;
         batch.push(OpKind::Doorbell, Virtual(agent as u64));
         let lane = &mut self.thread.lanes[lane];

@@ -1,7 +1,7 @@
-//! What memory holds before the window. A design that keeps something about its lines, such as a counter or a place, is
-//! given the machines' pages first, as if they had been written long ago, so that it reads and shares them as it would.
-//! A design that keeps only bytes holds them without a write. What merging frees stays in memory, because nobody tells
-//! the memory.
+//! The contents of memory before the window. A design that keeps something about its lines, such as a counter or a
+//! place, is given the machines' pages first, as if they had been written long ago, so that it reads and shares them as
+//! it would. A design that keeps only bytes holds them without a write. Frames that merging frees stay in memory,
+//! because nobody tells the memory.
 
 use std::sync::Arc;
 
@@ -49,11 +49,11 @@ impl Backing for Initial {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loaded {
     pub lines: u64,
-    /// Lines stored: the others share the place of an equal one.
+    /// The stored lines; the others share the place of an equal one.
     pub stored: u64,
 }
 
-/// A stack that keeps nothing of a line but its bytes, at its own place.
+/// Whether a stack keeps nothing of a line except its bytes, at its own place.
 fn keeps_bytes_alone(stack: &Stack, machine: &Machine) -> bool {
     let mut layout = Layout::new(machine.engine.medium.geometry.lines());
     stack.build(&machine.settings, &mut layout);
@@ -63,7 +63,7 @@ fn keeps_bytes_alone(stack: &Stack, machine: &Machine) -> bool {
         && stack.integrity.about.name == integrity::DEFAULT
 }
 
-/// A memory of that design that holds the pages, and what it was given, if anything.
+/// A memory of that design that holds the pages, and the lines that it was given, if any.
 ///
 /// # Errors
 /// There is no such design; or `go_on` ended it.

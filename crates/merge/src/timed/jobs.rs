@@ -6,7 +6,7 @@ use sardonyx::units::Time;
 #[derive(Clone, Debug)]
 pub struct ModuleCosts {
     pub name: &'static str,
-    /// The number of modules; each compares one candidate page at a time.
+    /// The number of modules, each of which compares one candidate page at a time.
     pub count: usize,
     pub poll: Time,
     /// Instructions of a call of a module's functions, without those for an entry.
@@ -14,25 +14,22 @@ pub struct ModuleCosts {
     pub entry: u32,
     /// The time through the on-chip network, of a request, and of an answer from another controller.
     pub network: Time,
-    /// The time to compare a pair of lines that are both there.
+    /// The time to compare a pair of lines after both have come.
     pub compare: Time,
-    /// The module keeps the candidate's lines that it has read.
+    /// Set if the module keeps the lines of the candidate that it has read.
     pub keeps: bool,
     pub outside: bool,
 }
 
-/// The instructions that a core of `machine` executes in this many nanoseconds.
 pub fn instructions(machine: &Machine, ns: u64) -> u32 {
     let width = machine.core.width.max(1);
     (ns * 1_000 * width / machine.core.clock.ps()) as u32
 }
 
-/// The work of a module for one filling of its table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModuleJob {
     /// Pairs of frames to compare, with the number of lines until they differ or end.
     pub pairs: Vec<((u64, u64), u8)>,
-    /// Lines that are read for the key alone.
     pub keys: Vec<u64>,
 }
 

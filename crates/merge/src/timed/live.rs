@@ -1,5 +1,5 @@
-//! The pages of machines that run: those of the images, written by their processors meanwhile. What merging
-//! reads of them is logged on demand, so that it can be done again in time.
+//! The pages of running machines: those of the images, written by their processors meanwhile. The merging's reads of
+//! them are logged on demand, so that they can be repeated in time.
 
 use std::cmp::Ordering;
 
@@ -15,7 +15,6 @@ pub enum Touch {
     Compare(PageFrame, PageFrame, u8),
     /// Software has compared two frames under write protection.
     Final(PageFrame, PageFrame, u8),
-    /// Software has hashed a page.
     Hash(Page),
     Merged(Page, u32),
     Zeroed(Page),
@@ -30,9 +29,9 @@ pub enum Touch {
 #[derive(Debug)]
 pub struct Live<'i> {
     view: View<'i>,
-    /// Own frames whose bytes are no longer an image's.
+    /// Own frames whose bytes differ from an image's.
     written: FxHashMap<Page, Box<PageBytes>>,
-    /// The contents of pages when their keys were taken, where they have changed since.
+    /// The contents of pages at the time of their keys, if they have changed since.
     keyed: FxHashMap<Page, Box<PageBytes>>,
     frozen: FxHashMap<u32, Box<PageBytes>>,
     next_frozen: u32,
@@ -61,7 +60,6 @@ impl<'i> Live<'i> {
         known.then(|| self.view.content(page).is_some())
     }
 
-    /// The bytes of a frame.
     pub fn bytes(&self, frame: PageFrame) -> &PageBytes {
         let written = match frame {
             PageFrame::Own(page) => self.written.get(&page),
@@ -73,7 +71,6 @@ impl<'i> Live<'i> {
         }
     }
 
-    /// Stores bytes into the page's own frame.
     pub fn store(&mut self, page: Page, from: usize, bytes: &[u8]) {
         let image = &self.view;
         let own = self.written.entry(page).or_insert_with(|| {
@@ -97,7 +94,6 @@ impl<'i> Live<'i> {
         }
     }
 
-    /// Gives the page a frame of its own again, full of zeros.
     pub fn copy_zero(&mut self, page: Page) {
         self.written.insert(page, Box::new([0; PAGE_BYTES]));
     }
@@ -123,7 +119,7 @@ impl<'i> Live<'i> {
         self.image_of(a).cmp(&self.image_of(b))
     }
 
-    /// Lines of each that a comparison reads until it knows.
+    /// The number of lines of each frame that a comparison reads until it ends.
     fn lines_read(&self, a: PageFrame, b: PageFrame) -> u8 {
         let (a, b) = (self.bytes(a), self.bytes(b));
         let lines = a.chunks(LINE_BYTES).zip(b.chunks(LINE_BYTES));
@@ -188,7 +184,7 @@ impl PageStore for Live<'_> {
     }
 
     fn line(&mut self, frame: PageFrame, line: usize) -> Line {
-        // What was read for a comparison is not read again for the key.
+        // Lines that were read for a comparison are not read again for the key.
         let read = self.log.as_ref().and_then(|log| log.last());
         let read = matches!(read, Some(Touch::Pair(a, _, lines)) if *a == frame && line < usize::from(*lines));
         if !read {

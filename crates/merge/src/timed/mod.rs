@@ -1,9 +1,9 @@
-//! What merging costs the applications of a machine: PageForge's ten cores (Table 2), a virtual machine on each,
+//! The cost of merging for the applications of a machine: PageForge's ten cores (Table 2), a virtual machine on each,
 //! and KSM's thread among them or PageForge's module beside the memory controller.
 //!
-//! Merging settles functionally, over all pages; then a window of some hundred milliseconds is simulated from
-//! the cores down, in the middle of a pass. Left out: instructions' own lines, TLBs, prefetchers, the guests'
-//! and the host's schedulers but for the thread's moves.
+//! Merging settles functionally, over all pages; then a window of some hundred milliseconds is simulated from the cores
+//! down, in the middle of a pass. Left out: instructions' own lines, TLBs, prefetchers, the guests' schedulers, and the
+//! host's except for the thread's moves.
 
 pub mod applications;
 pub mod figures;
@@ -79,22 +79,18 @@ fn pageforge() -> String {
     "pageforge".to_owned()
 }
 
-/// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum TimedError {
-    /// The machine is wrong.
     #[error(transparent)]
     Machine(#[from] sardonyx::config::ConfigError),
-    /// An image, a key or a name is wrong.
     #[error(transparent)]
     Image(#[from] ImageError),
-    /// The run cannot go on.
     #[error(transparent)]
     Run(#[from] RunError),
 }
 
 pub fn rows() -> Vec<&'static Row> {
-    // Here processors run the work, so that its times are instructions.
+    // Processors run the work here, so its times follow from instructions.
     let times = ksm_settings::times();
     let mut rows = merge_keys::rows();
     rows.retain(|row| !times.contains(&row.name));
@@ -111,8 +107,8 @@ fn own_rows() -> Vec<&'static Row> {
     rows
 }
 
-/// The keys as tables with tabs between the cells, `docs/tables/pageforge-*.tsv`: those of the machine, and
-/// what each application does.
+/// The keys as tables with tabs between the cells, `docs/tables/pageforge-*.tsv`: those of the machine, and the load of
+/// each application.
 pub fn tables() -> [String; 2] {
     let mut text = "application".to_owned();
     let rows = applications::rows();
@@ -138,7 +134,7 @@ struct TimedPlan {
     settings: Settings,
     application: &'static Application,
     demand: Demand,
-    /// By what the application was shortened and asked more often.
+    /// The factor by which the application's queries were shortened and made more frequent.
     factor: u64,
 }
 
@@ -149,7 +145,7 @@ impl TimedPlan {
             .collect()
     }
 
-    /// Keys whose values no source gives, with their other values; of applications' keys this application's.
+    /// Keys whose values no source gives, with their other values; of the applications' keys only this application's.
     fn assumed(&self) -> Vec<Value> {
         let of_another = |name: &str| {
             let others = applications::ALL.iter().map(|other| other.name);
@@ -215,7 +211,7 @@ impl Question {
         let stack = Stack::named(&self.memory).map_err(RunError::from)?;
         let says = |key: &str| overrides.iter().any(|(said, _)| said == key);
         if stack.policy.counters != Counters::None && !says(ENABLED.row.name) {
-            // A machine whose memory does not encrypt has no say where one is asked for that does.
+            // A machine whose memory does not encrypt is overruled if the design is one that does.
             overrides.push((ENABLED.row.name.to_owned(), "true".to_owned()));
         }
         let machine = Machine::load(&self.machine, &overrides)?;
@@ -246,7 +242,6 @@ impl Question {
         })
     }
 
-    /// Checks that the question can be answered.
     pub fn check(&self) -> Result<(), TimedError> {
         self.plan()?;
         self.images.iter().try_for_each(|path| {
@@ -259,7 +254,7 @@ impl Question {
     /// `None`.
     ///
     /// # Errors
-    /// An unknown name or key, an image that cannot be read, or what the machine cannot run.
+    /// An unknown name or key, an image that cannot be read, or a run that the machine cannot make.
     pub fn answer(
         &self,
         tell: &mut dyn FnMut(u64, u64) -> bool,

@@ -1,5 +1,5 @@
-//! A module that compares pages, as an agent beside the cores: it asks for two lines at a time, at the on-chip network
-//! first, compares them when both have come, and goes on. What it compares is known already; here it takes time.
+//! A module that compares pages, as an agent beside the cores: it requests two lines at a time, at the on-chip network
+//! first, compares them when both have come, and continues. The results are known already; here they take time.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,10 +15,10 @@ use sardonyx::units::Time;
 struct TableWork {
     job: ModuleJob,
     began: Time,
-    /// The comparison, or after all of them the line for the key.
+    /// The number of the comparison; after all of them, that of the line for the key.
     at: usize,
     line: u8,
-    /// The line of the pair that is asked for next: 0, 1; 2 when both are.
+    /// The line of the pair to request next: 0 or 1; 2 after both.
     next: u8,
     out: usize,
     here: Time,
@@ -60,7 +60,7 @@ impl<'i> Module<'i> {
         }
     }
 
-    /// The time an answer of memory travels; none from the module's own controller.
+    /// The time that an answer of memory travels; zero from the module's own controller.
     fn way(&self, line: u64) -> Time {
         let channel = line / self.columns % self.channels;
         match self.costs.outside || channel != self.number as u64 % self.channels {
@@ -198,7 +198,7 @@ impl Agent for Module<'_> {
     }
 }
 
-/// A sample of what has gone through the last-level cache and to memory, at regular times.
+/// The traffic through the last-level cache and to memory until some time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
     pub at: Time,
@@ -219,7 +219,6 @@ pub struct Sampler<'i> {
 }
 
 impl<'i> Sampler<'i> {
-    /// One sample each `every`, the first at time 0.
     pub fn new(
         every: Time,
         host: Arc<Mutex<Host<'i>>>,

@@ -1,5 +1,5 @@
-//! A virtual machine's queries: when they come, how long they are, and what each does. All of it follows from a
-//! seed and the order of the queries, so that it is the same whatever merges.
+//! A virtual machine's queries: when they come, how long they are, and what each does. All of it follows from a seed
+//! and the order of the queries, so that it does not depend on what merges.
 
 use std::collections::VecDeque;
 
@@ -10,11 +10,10 @@ use sardonyx::line::Virtual;
 use sardonyx::machine::{Batch, OpKind, PAGE_LINES};
 use sardonyx::units::Time;
 
-/// Accesses of a query that are given to the core at once.
+/// A core is given this many accesses of a query at once.
 const CHUNK: u64 = 48;
 const SECOND: f64 = 1e12;
 
-/// Numbers that follow from a seed.
 #[derive(Clone, Copy, Debug)]
 pub struct QueryDraw(SplitMix64);
 
@@ -35,12 +34,10 @@ impl QueryDraw {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A draw of mean 1, as times between arrivals of many who know nothing of each other.
     fn exponential(&mut self) -> f64 {
         -(1.0 - self.unit()).ln()
     }
 
-    /// A normal draw of mean 0 and deviation 1.
     fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
@@ -54,13 +51,13 @@ pub struct QueryPages {
     pub cold: [Vec<u32>; 2],
 }
 
-/// A query on its way. Times add up: `arrival` + waiting + thread + executing = end.
+/// A query under way. Times add up: `arrival` + waiting + thread + executing = end.
 #[derive(Clone, Copy, Debug)]
 struct Query {
     arrival: Time,
     began: Time,
     left: u64,
-    /// Accesses until the write of a page that other machines have.
+    /// Set if the query is to write a page that other machines have.
     copies: bool,
     executed: Time,
     thread: Time,
@@ -70,9 +67,8 @@ struct Query {
 pub struct Done {
     pub arrival: Time,
     pub sojourn: Time,
-    /// The part of this spent waiting for queries before it and for the kernel's thread.
+    /// The part of it that was spent waiting for queries before it and for the kernel's thread.
     pub waited: Time,
-    /// The part of this in which the kernel's thread had interrupted it.
     pub thread: Time,
     pub executed: Time,
 }
@@ -131,7 +127,7 @@ impl Queries {
         self.arrivals.front().map(|(at, _)| *at)
     }
 
-    /// Notes that the core has executed the last chunk, and how long it took. True if the query is complete.
+    /// Notes that the core has executed the last chunk, in the time `took`. True if the query is complete.
     pub fn executed(&mut self, took: Time, now: Time) {
         let query = self.current.as_mut().expect("a query was worked on");
         query.executed += took;
@@ -192,7 +188,7 @@ impl Queries {
         true
     }
 
-    /// One load or store; `copies`: a store to a page that other machines have.
+    /// One load or store; with `copies` it is a store to a page that other machines have.
     fn access(&mut self, batch: &mut Batch, copies: bool) {
         let cold = self.draw.below(1_000) < self.demand.cold_permille;
         let store = self.draw.below(100) < self.demand.stores_percent || copies;
@@ -202,7 +198,7 @@ impl Queries {
         } else {
             &self.pages.hot
         };
-        // What other machines have is read, as a rule.
+        // Pages that other machines have are only read, as a rule.
         let mergeable = copies || shared && !store;
         let of = match &of[usize::from(mergeable)] {
             pages if pages.is_empty() => &of[usize::from(!mergeable)],

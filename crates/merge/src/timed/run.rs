@@ -1,4 +1,4 @@
-//! The window: the cores, and what merges beside them.
+//! The window: the cores, and the merging beside them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -192,7 +192,7 @@ pub(super) struct Played<'i> {
     pub(super) loaded: Option<Loaded>,
 }
 
-/// The pages that an application uses, drawn from those that stand once and the others.
+/// Draws the pages that an application uses, from those that occur once and from the others.
 fn used(demand: &Demand, (own, shared): (Vec<u32>, Vec<u32>), seed: u64) -> queries::QueryPages {
     let mut draw = QueryDraw::new(seed, 5);
     let mut pools = [own, shared];
@@ -209,7 +209,7 @@ fn used(demand: &Demand, (own, shared): (Vec<u32>, Vec<u32>), seed: u64) -> quer
             pool.split_off(pool.len().saturating_sub(count as usize))
         });
         if taken.iter().all(Vec::is_empty) {
-            // There is little of what was asked for; one page of the other kind will do.
+            // There are few pages of the wanted kind; one of the other kind will do.
             taken[0].extend(pools[0].pop());
             taken[1].extend(pools[1].pop());
         }

@@ -1,5 +1,5 @@
-//! The thread's way over the pages. Merging happens at once when it comes to a page; what it has read is then read
-//! again in time, piece by piece.
+//! The thread's way over the pages. Merging happens at once when it comes to a page; its reads are then repeated in
+//! time, piece by piece.
 
 use super::frames::Frames;
 use super::live::{Live, Touch};
@@ -8,14 +8,14 @@ use crate::ksm::{Ksm, Maps, PageSearch};
 use crate::{Page, PageFrame};
 use sardonyx::machine::PAGE_LINES;
 
-/// A merging algorithm on live pages, whoever compares.
+/// A merging algorithm on live pages, whichever unit compares.
 pub trait Merging<'i>: Send {
-    /// Scans a page; whether it counts among `pages_to_scan`.
+    /// Scans a page. Returns whether it counts among `pages_to_scan`.
     fn step(&mut self, page: Page) -> bool;
     fn begin_pass(&mut self);
-    /// A processor is about to write a page that does not map its own frame: it gets one, with the same bytes.
+    /// Gives a page a frame of its own with the same bytes, because a processor is about to write it.
     fn unshare(&mut self, page: Page);
-    /// The frame behind a page, none if it maps the zero page.
+    /// The frame behind a page; `None` if it maps the zero page.
     fn frame(&self, page: Page) -> Option<PageFrame>;
     fn live(&mut self) -> &mut Live<'i>;
     fn calls(&self) -> u64;
@@ -63,12 +63,11 @@ pub struct Scanned {
     pub order: Vec<(Page, u64)>,
 }
 
-/// An algorithm on its way over the pages.
 pub struct Scan<'i> {
     pub merging: Box<dyn Merging<'i> + 'i>,
     pub done: Scanned,
     cursor: Page,
-    /// Calls of a module's functions that have been given to a core.
+    /// The number of calls of a module's functions that were given to a core.
     calls: u64,
 }
 
@@ -99,7 +98,7 @@ impl<'i> Scan<'i> {
         }
     }
 
-    /// Scans the next page at once, and returns what that takes in time.
+    /// Scans the next page at once, and returns the work that it takes in time.
     pub fn next_page(&mut self, frames: &mut Frames, costs: &Costs) -> Vec<Piece> {
         let pages = frames.pages();
         let mut page = self.cursor;
@@ -123,7 +122,7 @@ impl<'i> Scan<'i> {
         script
     }
 
-    /// The history of a page, piece by piece; what was merged shares its frame from now on.
+    /// The work on a page, piece by piece; merged pages share its frame from now on.
     fn script(
         &mut self,
         page: Page,

@@ -1,6 +1,6 @@
-//! The keys of the timed machine: what the kernel's work costs a processor, how its thread moves, what the
-//! virtual machines hold, and how long is looked at. Left out: what a module beside the thread needs, which its
-//! algorithm says.
+//! The keys of the timed machine: the kernel's work on a processor, the moves of its thread, the contents of the
+//! virtual machines, and the length of the window. Left out: the needs of a module beside the thread, which its
+//! algorithm has.
 
 use crate::keys::row_list;
 use sardonyx::settings::{Row, keys, words};
@@ -10,15 +10,12 @@ use sardonyx::settings::{Row, keys, words};
 pub enum ThreadPlacement {
     /// To its last core if that is idle, else to an idle one, else to the next.
     Idle,
-    /// To the next core.
     Next,
-    /// To a core that a seed draws.
     Drawn,
 }
 
 words!(ThreadPlacement { "idle" => Idle, "next" => Next, "drawn" => Drawn });
 
-/// The way KSM's thread reads pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScanAccess {
     /// Through the caches, as any program.
@@ -29,7 +26,6 @@ pub enum ScanAccess {
 
 words!(ScanAccess { "cached" => Cached, "uncacheable" => Uncacheable });
 
-/// Where KSM's thread runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Where {
     /// On the cores of the virtual machines.
@@ -40,7 +36,6 @@ pub enum Where {
 
 words!(Where { "shared" => Shared, "in-order" => InOrder });
 
-/// The progress of merging when the window begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MergePhase {
     /// The savings have stayed the same for ten passes.

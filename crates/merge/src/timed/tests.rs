@@ -1,4 +1,4 @@
-//! What must hold of merging in time: nobody sees another's writes, the thread merges what the algorithm merges,
+//! Properties of merging in time: no machine sees another's writes, the thread merges what the algorithm merges, and
 //! times add up.
 
 use super::initial_memory::Initial;
@@ -56,8 +56,8 @@ fn settled<'i>(question: &Question, plan: &TimedPlan, images: &'i Images) -> Set
     settled.unwrap()
 }
 
-/// Plays it, and holds every page of every machine, as its page table and memory have it, against the image
-/// with the machine's own stores done in their order.
+/// Plays it, and compares every page of every machine, as its page table and memory have it, with the image after the
+/// machine's own stores in their order.
 fn nobody_sees_anothers_writes(question: &Question) -> (u64, u64) {
     let plan = question.plan().unwrap();
     let images = images(&plan, question.seed);
@@ -72,7 +72,7 @@ fn nobody_sees_anothers_writes(question: &Question) -> (u64, u64) {
         let pages = machine.space.first..machine.space.end;
         let mut bytes: Vec<u8> = Vec::new();
         for page in pages {
-            // Writes between passes came before the window; memory under the caches has them too.
+            // Writes between passes came before the window, and memory under the caches has them too.
             let mut host = run.host.lock().unwrap();
             let own = host.scan.as_mut().and_then(|scan| {
                 let frame = scan.merging.frame(page)?;
@@ -329,7 +329,7 @@ fn a_page_that_holds_what_it_held_has_not_changed_whatever_it_held_meanwhile() {
 #[test]
 fn a_guest_gets_its_core_when_the_scheduler_says() {
     use super::thread::{Costs, Guests, Thread};
-    /// On core 0 a query waits from a time on, which its guest has not begun or has; core 1 is idle.
+    /// On core 0 a query waits from a time on, which its guest has or has not begun; core 1 is idle.
     struct Guest {
         from: Time,
         woken: bool,
@@ -343,7 +343,8 @@ fn a_guest_gets_its_core_when_the_scheduler_says() {
         }
     }
     let us = |us: u64| Time::from_ps(us * 1_000_000);
-    // When a query came, in microseconds, whether it woke its guest, and from when on the thread is elsewhere.
+    // Each row has the query's arrival in microseconds, whether it woke its guest, and the time from which on the
+    // thread is elsewhere.
     for (sets, from, woken, leaves) in [
         (&[][..], 2_000, true, 2_000),
         (&[], 1_000, true, 4_000),

@@ -15,15 +15,10 @@ use sardonyx::units::Time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum CoreActivity {
-    /// The core waits for queries.
     Idle,
-    /// A query.
     Query,
-    /// The kernel's thread compares pages.
     Compare,
-    /// The kernel's thread hashes a page.
     Hash,
-    /// The kernel's thread does something else.
     Other,
 }
 
@@ -42,31 +37,26 @@ impl CoreActivity {
 pub struct Costs {
     pub clock: Time,
     pub width: u64,
-    /// Instructions: of getting a core, a line's comparison and hash, a page, a node, a merge, a fault.
+    /// Instructions for getting a core, comparing and hashing a line, a page, a node, a merge, and a fault.
     pub switch: u32,
     compare_line: u32,
     hash_line: u32,
-    /// See [`keys::VISIT`].
     pub visit: u32,
-    /// See [`keys::NODE`].
     pub node: u32,
-    /// See [`keys::MERGE`].
     pub merge: u32,
-    /// See [`keys::FAULT`].
     pub fault: u32,
     pub hashed_lines: u8,
     uncacheable: bool,
     /// The longest time that a core with nothing to do idles.
     pub idle: Time,
-    /// An in-order core belongs to the thread alone.
+    /// Set if the thread has an in-order core to itself.
     pub own_core: bool,
     pub sleep: Time,
-    /// See [`ksm::PAGES_TO_SCAN`].
     pub pages_to_scan: u64,
     placement: ThreadPlacement,
     slice: Time,
     tick: Time,
-    /// The time the thread has had a core at least when a query preempts it; `None`: none does.
+    /// The time for which the thread keeps a core before a query preempts it; `None` if none does.
     preempted_after: Option<Time>,
 }
 
@@ -106,23 +96,17 @@ impl Costs {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filling {
-    /// Comparisons in order: two frames, the line of the tree's node, and the number of lines.
+    /// The comparisons in order: two frames, the line of the tree's node, and the number of lines.
     pub pairs: Vec<((u64, u64), u64, u8)>,
     pub keys: Vec<u64>,
 }
 
-/// A piece of work that the thread executes without a break.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// Only instructions.
     Compute(u32),
-    /// A node of the kernel's trees, and instructions.
     Node { line: u64, instructions: u32 },
-    /// Reading lines of two frames.
     Compare { a: u64, b: u64, lines: u8 },
-    /// Reading the first lines of a frame.
     Hash { frame: u64, lines: u8 },
-    /// A module's table is filled and set to work.
     Table { calls: u32, filling: Filling },
 }
 
@@ -135,7 +119,7 @@ impl Piece {
         }
     }
 
-    /// The part of the thread's time under which its time is booked.
+    /// The activity under which the piece's time is booked.
     pub fn part(&self) -> CoreActivity {
         match self {
             Piece::Compare { .. } => CoreActivity::Compare,
@@ -187,13 +171,13 @@ pub fn thread_ops(costs: &Costs, piece: &Piece, batch: &mut Batch) {
 pub struct Lane {
     pub script: VecDeque<Piece>,
     pub wake: Time,
-    /// The module is at work, so the thread polls at `wake`.
+    /// Set if the module is at work, so that the thread polls at `wake`.
     pub polls: bool,
     pub idle: bool,
 }
 
 pub trait Guests {
-    /// A core's guest has something to do at a time that is not later than the present.
+    /// Whether a core's guest has something to do at a time that is not later than the present.
     fn is_busy(&self, core: usize, at: Time) -> bool;
     /// The time at which a core's idle guest was woken by the query that it has not begun.
     fn woken(&self, core: usize, now: Time) -> Option<Time>;
@@ -213,7 +197,6 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// A thread that is about to wake up for the first time.
     pub fn new(costs: &Costs, lanes: usize, cores: usize, draw: QueryDraw) -> Thread {
         Thread {
             asleep: Some(Time::ZERO),

@@ -1,5 +1,5 @@
-//! Virtual machines without an image: pages that stand once, pages of zeros, and pages that several machines
-//! have, in the shares of PageForge's Fig. 7. Pages of a family begin alike, so that comparing them takes some lines.
+//! Virtual machines without an image: pages that occur once, pages of zeros, and pages that several machines have, in
+//! the shares of PageForge's Fig. 7. Pages of a family begin alike, so that comparing them takes some lines.
 
 use sardonyx_base::random::mix;
 
@@ -9,7 +9,7 @@ use crate::{PAGE_BYTES, PageBytes};
 use sardonyx::line::LINE_BYTES;
 use sardonyx::settings::Settings;
 
-/// First numbers of contents: of those that stand once, and of what families begin with.
+/// The first numbers of contents that occur once, and of the beginnings of families.
 const ONCE: u64 = 1 << 40;
 const FAMILY: u64 = 1 << 41;
 

@@ -1,4 +1,4 @@
-//! Merges until the savings stay the same: what the timed part begins with.
+//! Merges until the savings stay the same, for the timed part to begin with.
 
 use super::live::Live;
 use super::queries::QueryDraw;
@@ -14,9 +14,9 @@ use sardonyx::machine::PAGE_LINES;
 use sardonyx::settings::Settings;
 
 pub(super) const SETTLED: usize = 10;
-/// Passes after which it goes on although they are not.
+/// After this many passes it continues although the savings still change.
 const MOST_PASSES: usize = 100;
-/// Passes in which pages are written and keys looked at.
+/// In this many passes pages are written and keys looked at.
 const CHURNED: usize = 2;
 
 #[derive(Default)]
@@ -62,7 +62,7 @@ impl<'i> Start<'i, '_> {
             let counters = ksm.counters();
             saved.push(counters.pages_sharing + counters.ksm_zero_pages);
             let last = saved.len() - 1;
-            // The first pass only remembers checksums.
+            // The first pass only remembers checksums, so its savings do not count.
             if saved[1.min(last)..]
                 .iter()
                 .rev()
@@ -114,7 +114,6 @@ impl<'i> Start<'i, '_> {
     }
 }
 
-/// Some pages on frames of their own are written.
 fn churn<S: PageSearch>(ksm: &mut Ksm<Live<'_>, S>, settings: &Settings, draw: &mut QueryDraw) {
     let lines = settings.get(&keys::CHURN_LINES);
     for page in 0.. {

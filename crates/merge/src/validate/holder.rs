@@ -1,4 +1,4 @@
-//! Processes that hold the pages of a mix, and do with them what they are told.
+//! Processes that hold the pages of a mix, and write, lose and fork them on command.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use super::kernel::{PATIENCE, Result, error};
 use crate::{PAGE_BYTES, Page, PageBytes};
 
-/// What a process runs that holds pages: it maps as many as its argument says, then writes the pages that it is
+/// The program of a process that holds pages: it maps as many as its argument says, then writes the pages that it is
 /// told, each a number and its bytes, and answers the number [`FLUSH`] with its own number and the address of the
-/// first. Pages that it shall lose come as [`LOSE`] or [`REMAP`], the first one and how many; [`FORK`] comes with the
-/// length of an abstract socket's name and the name, where the child hears what it shall do.
+/// first. Pages to lose come as [`LOSE`] or [`REMAP`], the first one and their number; [`FORK`] comes with the length
+/// of an abstract socket's name and the name, where the child gets its commands.
 const HOLDER: &str = "
 import ctypes, mmap, os, signal, socket, sys
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -56,7 +56,7 @@ while four := told.read(4):
 # The sockets are closed by the kernel, after it has given the memory back, and not by Python, before.
 os._exit(0)
 ";
-/// In place of a page's number: all that was told is to be written now, and may be merged.
+/// Stands in place of a page's number: all writes so far are to be done now, and may be merged.
 const FLUSH: u32 = u32::MAX;
 pub(super) const REMAP: u32 = u32::MAX - 1;
 pub(super) const LOSE: u32 = u32::MAX - 2;
@@ -64,7 +64,7 @@ pub(super) const FORK: u32 = u32::MAX - 3;
 
 enum PageOrigin {
     Spawned(Child),
-    /// Forked by another one that holds pages: it is told through this.
+    /// A child that gets its commands through this socket.
     Forked(UnixStream),
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Holder {
 }
 
 impl Holder {
-    /// Begins to hold `pages`, and is the last that KSM scans.
+    /// Begins to hold `pages`, as the last that KSM scans.
     pub(super) fn new(pages: Range<Page>, bytes: &[PageBytes]) -> Result<Holder> {
         let python = std::env::current_exe().map_err(error)?;
         let mut process = Command::new(python)
@@ -105,7 +105,6 @@ impl Holder {
         Ok(holder)
     }
 
-    /// Forks: a child holds the same, as `pages`.
     pub(super) fn fork(&mut self, pages: Range<Page>) -> Result<Holder> {
         let name = format!("sardonyx-{}-{}", std::process::id(), pages.start);
         let address = SocketAddr::from_abstract_name(&name).map_err(error)?;
@@ -113,7 +112,7 @@ impl Holder {
         self.tell(&FORK.to_ne_bytes())?;
         self.tell(&(name.len() as u32).to_ne_bytes())?;
         self.tell(name.as_bytes())?;
-        // What is told goes through a pipe, so the parent writes nothing before it has forked.
+        // Commands go through a pipe, so the parent must have done all of them before it forks.
         self.flush()?;
         listener.set_nonblocking(true).map_err(error)?;
         let began = Instant::now();
@@ -182,7 +181,7 @@ impl Holder {
         })
     }
 
-    /// Frames behind its pages; 0 where there is none.
+    /// The frames behind its pages; 0 for a page without one.
     pub(super) fn frames(&self) -> Result<Vec<u64>> {
         let path = format!("/proc/{}/pagemap", self.number);
         let pagemap = File::open(&path).map_err(error)?;
@@ -208,7 +207,7 @@ impl Drop for Holder {
             }
             PageOrigin::Forked(socket) => {
                 let _ = socket.shutdown(Shutdown::Write);
-                // A process gives its memory back before it closes its files.
+                // A process gives its memory back before it closes its files, so the end of the pipe tells that it has.
                 let _ = self.from.read_to_end(&mut Vec::new());
             }
         }

@@ -1,4 +1,4 @@
-//! The running kernel's KSM: its knobs, given back however it ends, and its thread, a pass at a time.
+//! The running kernel's KSM: its knobs, which are restored however it ends, and its thread, a pass at a time.
 
 use std::fs;
 use std::io;
@@ -20,7 +20,6 @@ const KNOBS: [&str; 7] = [
 /// A pass takes well below a second here; a thread that does not answer in this time is stuck.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The sleep of a thread that is woken for each pass.
 pub(super) const LONG_MS: u64 = 10_000_000;
 
 pub(super) type Result<T> = std::result::Result<T, ImageError>;
@@ -72,7 +71,7 @@ impl Restore {
     }
 }
 
-/// The chosen word of a knob that shows all words, this one in brackets.
+/// The chosen word of a knob that shows all words, with this one in brackets.
 fn chosen(text: &str) -> String {
     let word = text
         .split_once('[')
@@ -90,7 +89,7 @@ impl Drop for Restore {
     }
 }
 
-/// An error unless KSM is there, may be driven, and is used by nobody.
+/// An error unless KSM exists, may be driven, and is not in use.
 pub fn available() -> Result<()> {
     if !fs::exists(KSM).unwrap_or(false) {
         return Err(error(format!(

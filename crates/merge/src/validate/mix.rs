@@ -1,4 +1,4 @@
-//! Random mixes: knobs, and which processes hold, write, lose and share which pages.
+//! Random mixes: knobs, and the processes that hold, write, lose and share pages.
 
 use std::ops::Range;
 
@@ -17,8 +17,8 @@ pub(super) struct Life {
     pub(super) exits: Option<usize>,
 }
 
-/// A random mix: knobs, which process has which pages, forks and exits before which pass, and before each pass which
-/// pages are written with what.
+/// A random mix: knobs, the pages of each process, its forks and exits with the pass that they precede, and the writes
+/// before each pass.
 pub(super) struct RandomMix {
     pub(super) pages: usize,
     pub(super) passes: usize,
@@ -72,7 +72,7 @@ impl RandomMix {
         };
         forks.sort_unstable();
         for before in forks {
-            // A child may fork too, and one that exits may fork just before.
+            // A child may fork too, and a process that exits may fork just before.
             let parent = rng.random_range(0..processes.len());
             let of = &processes[parent];
             let lives = of.exits.is_none_or(|exits| exits >= before)
@@ -121,7 +121,7 @@ impl RandomMix {
         pages
     }
 
-    /// Pages that are lost before a pass, and how; within one process each.
+    /// Pages that are lost before a pass, with the way; each range within one process.
     pub(super) fn losses(&mut self) -> Vec<(u32, Range<Page>)> {
         if !self.loses || self.rng.random_bool(0.5) {
             return Vec::new();
@@ -142,7 +142,7 @@ impl RandomMix {
         lost.collect()
     }
 
-    /// The writes before a pass: some pages anew, one word of others, others as they were.
+    /// The writes before a pass: some pages whole, one word of others, others with the bytes that they have.
     pub(super) fn writes(&mut self, now: &[PageBytes]) -> Vec<(Page, PageBytes)> {
         let rate = [0, 0, 1, 4, 30][self.rng.random_range(0..5)];
         let count = self.pages * rate / 100;

@@ -1,8 +1,8 @@
-//! The KSM of the kernel that is running, driven over seeded random mixes and compared with the model pass by
-//! pass: eleven counters and the page frames. The pages belong to a few processes, some of which exit between two
-//! passes; some fork, and the children go on by themselves; others lose pages, which come back when they are written.
-//! Needs root, and that nobody else uses KSM meanwhile. The knobs are restored however it ends, short of
-//! SIGKILL, which `sardonyx merge validate` has a guard against.
+//! The KSM of the running kernel, driven over seeded random mixes and compared with the model pass by pass: eleven
+//! counters and the page frames. The pages belong to a few processes, some of which exit between two passes; some fork,
+//! and the children continue by themselves; others lose pages, which come back when they are written. It needs root,
+//! and that nobody else uses KSM meanwhile. The knobs are restored however it ends, short of SIGKILL, which `sardonyx
+//! merge validate` has a guard against.
 
 mod holder;
 mod kernel;
@@ -23,7 +23,7 @@ pub use kernel::{KSM, available};
 use kernel::{LONG_MS, Restore, Result, number, one_pass, stop, thread_ns, write};
 use mix::{Life, RandomMix};
 
-/// The kernel's counters that stand in sysfs; those that only grow are counted from `start`.
+/// The kernel's counters in sysfs; those that only grow are counted from `start`.
 fn counters(start: &KsmCounters, holders: &[Holder]) -> Result<KsmCounters> {
     let count = |name| number(name).map(|value| value as u64);
     let [shared, sharing, unshared, volatile] = [
@@ -62,7 +62,7 @@ struct Compared {
     wrong: Vec<Value>,
 }
 
-/// The processes fork, write, lose pages and exit as the mix says, and the model hears of it.
+/// Has the processes fork, write, lose pages and exit as the mix says, and the model follow.
 fn change(
     mix: &mut RandomMix,
     pass: usize,
@@ -82,7 +82,8 @@ fn change(
     };
     let (gone, left): (Vec<Holder>, Vec<Holder>) = holders.into_iter().partition(exits);
     let pages: Vec<Range<Page>> = gone.iter().map(|holder| holder.pages.clone()).collect();
-    // In that order: the kernel's list of those that it will forget is in the order of their exits.
+    // Processes end in this order, because the kernel's list of those that it will forget is in the order of their
+    // exits.
     gone.into_iter().for_each(drop);
     model.exit(&pages);
     Ok(left)
@@ -154,7 +155,7 @@ fn compare(
 ) -> Result<Option<Compared>> {
     let mut mix = RandomMix::new(seed, index);
     stop()?;
-    // A thread that sleeps is woken by a value that it has not seen, and finds that it shall not run.
+    // A sleeping thread is woken by a value that it has not seen, and finds that it shall not run.
     let sleep_ms = LONG_MS + 2 * index;
     write("sleep_millisecs", sleep_ms + 1)?;
     let mut settings = Preset::Linux6.settings();

@@ -1,5 +1,5 @@
-//! What a layer in Python declares, and its registration. What a layer of this crate's is built by are functions without
-//! a state, so each such layer takes one of a few slots, which have some of their own.
+//! The declaration of a layer in Python, and its registration. Layers of this crate are built by functions without a
+//! state, so each layer in Python takes one of a few slots, whose functions have a state.
 
 use std::sync::{Mutex, PoisonError, RwLock};
 
@@ -23,7 +23,6 @@ use super::intern;
 use super::layer::{OwnGuard, OwnMapping, OwnPolicy};
 use crate::{bad, read};
 
-/// What a class declares.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Declaration {
@@ -54,7 +53,6 @@ enum NumberKind {
     Count(u64),
 }
 
-/// A layer that has been registered.
 pub struct Declared {
     pub name: &'static str,
     class: Mutex<Py<PyAny>>,
@@ -79,13 +77,11 @@ fn declared(slot: usize) -> &'static Declared {
     DECLARED.read().unwrap_or_else(PoisonError::into_inner)[slot]
 }
 
-/// Whether a layer of that name is in Python.
 pub fn is_declared(name: &str) -> bool {
     let all = DECLARED.read().unwrap_or_else(PoisonError::into_inner);
     all.iter().any(|known| known.name == name)
 }
 
-/// The functions of a slot.
 struct FunctionSlot {
     mapping: fn(&Settings, Encryption, &mut Layout) -> Top,
     policy: fn(&Settings, &mut Layout) -> Encryption,
@@ -122,7 +118,7 @@ fn placement<const SLOT: usize>(_: &Settings, layout: &Layout) -> Placement {
     }
 }
 
-/// Where the class says that a line lies, from its line of the table.
+/// The place of a line according to the class, from its line of the table.
 fn place<const SLOT: usize>(table: &Line, line: Logical, entry: usize) -> Option<Place> {
     let own = declared(SLOT);
     Python::attach(|py| {
@@ -257,7 +253,7 @@ impl Declaration {
     }
 }
 
-/// What a built-in layer declares, if there is one of that name.
+/// The declaration of a built-in layer, if there is one of that name.
 fn like(name: Option<&str>) -> PyResult<Option<&'static About>> {
     let Some(name) = name else {
         return Ok(None);

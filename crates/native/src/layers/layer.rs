@@ -1,5 +1,5 @@
 //! A layer whose methods are Python's. Each call lends it the plan and the layer below, and takes them back. An error
-//! ends the run: the first is kept with its line, and whoever began the run tells it.
+//! ends the run: the first is kept with its line, and the caller of the run reports it.
 
 use std::sync::PoisonError;
 
@@ -20,13 +20,13 @@ use super::parts::Memory;
 use super::plan::{Plan, Step, Stored, Write, line};
 use crate::bad;
 
-/// The run ends: the error itself is kept.
+/// Ends the run; the error itself is kept elsewhere.
 const ENDED: Exhausted = Exhausted {
     problem: "a layer in Python has raised an error",
     remedy: "correct it",
 };
 
-/// The arguments of a method, of which one is the plan; nothing but that if none are named.
+/// Builds the arguments of a method, of which one is the plan; only the plan if none are named.
 macro_rules! given {
     (|$plan:ident|) => {
         given!(|$plan| $plan)
@@ -38,10 +38,9 @@ macro_rules! given {
     };
 }
 
-/// A layer, and what it is lent.
 struct Own {
     declared: &'static Declared,
-    /// None where the class could not be made one of.
+    /// `None` if no object could be made of the class.
     object: Option<Py<PyAny>>,
     plan: Py<Plan>,
     below: Option<Encryption>,
@@ -79,7 +78,7 @@ impl Own {
         })
     }
 
-    /// Asks a method, if the class has it; `None` if it has not, or if it has raised an error.
+    /// Calls a method, if the class has it; `None` if it has not, or if it has raised an error.
     fn ask<T>(
         &mut self,
         method: &str,
@@ -161,7 +160,7 @@ impl Own {
     }
 }
 
-/// Why what a method gave cannot be used.
+/// The error for a method's result that cannot be used.
 fn wrong(
     py: Python<'_>,
     method: &Bound<'_, PyAny>,
@@ -209,7 +208,7 @@ fn got(said: &Bound<'_, PyAny>) -> PyResult<Fetched> {
     Ok(At::new(value, at))
 }
 
-/// A number of a line, whichever kind.
+/// The number of a line, whichever kind.
 trait LineNumber: Copy {
     fn number(self) -> u64;
 }

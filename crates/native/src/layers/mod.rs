@@ -1,5 +1,5 @@
 //! Layers of a controller in Python: a class declares what a file of `crates/sardonyx/src/controller` does, and is
-//! registered under its name while the program runs. Left out: what a layer does (`layer`).
+//! registered under its name while the program runs. Left out: the work of a layer (`layer`).
 
 mod declared;
 mod layer;
@@ -22,10 +22,10 @@ pub use parts::{
 pub use plan::{Because, Below, Plan, Step, Stored, Write};
 
 static NAMES: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
-/// The first error of each layer since somebody asked.
+/// The first error of each layer since errors were last collected.
 static FAILURES: Mutex<BTreeMap<&str, String>> = Mutex::new(BTreeMap::new());
 
-/// The name, for ever.
+/// Keeps the name for ever.
 pub fn intern(name: &str) -> &'static str {
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = names.get(name) {
@@ -44,7 +44,7 @@ fn failed(py: Python<'_>, design: &'static str, error: &PyErr) {
     failures.entry(design).or_insert(said);
 }
 
-/// An error in words; of ours without its type.
+/// An error in words; the type is left out for our own.
 pub fn said(py: Python<'_>, error: &PyErr) -> String {
     match error.is_instance_of::<SardonyxError>(py) {
         true => error.value(py).to_string(),
@@ -67,14 +67,14 @@ fn raised_at(py: Python<'_>, error: &PyErr) -> Option<String> {
     Some(format!("{file}:{line}"))
 }
 
-/// Nothing is known against a layer, which has just been registered.
+/// Forgets errors of a layer that has just been registered.
 fn forget(name: &str) {
     let mut failures = FAILURES.lock().unwrap_or_else(PoisonError::into_inner);
     failures.remove(name);
 }
 
-/// How many threads cut a design: as many as are asked for, but one where that is left open (0) and a layer is in Python,
-/// whose interpreter runs one at a time.
+/// The number of threads that cut a design: as many as the user says, but one if that is left open (0) and a layer is
+/// in Python, whose interpreter runs one at a time.
 pub fn threads(design: &str, asked: usize) -> usize {
     let own = |name| declared::is_declared(name);
     let in_python = Stack::named(design)

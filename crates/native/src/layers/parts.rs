@@ -1,4 +1,5 @@
-//! What a layer in Python is built of: tables, caches of their lines, a mapping table, places, a fingerprint table.
+//! The parts that a layer in Python is built from: tables, caches of their lines, a mapping table, places, a
+//! fingerprint table.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -28,7 +29,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// A count out of a count, as a figure has it.
+/// A number out of a total, as a figure has it.
 type ShareOf = (u64, u64);
 
 fn part(amount: Amount) -> ShareOf {
@@ -43,7 +44,7 @@ fn part(amount: Amount) -> ShareOf {
 pub struct Memory {
     settings: Settings,
     layout: Mutex<Layout>,
-    /// Whether its entries have counts, if it has a mapping table.
+    /// Whether the entries of the mapping table have counts, if there is one.
     pub counted: Mutex<Option<bool>>,
 }
 

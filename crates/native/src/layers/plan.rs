@@ -1,4 +1,4 @@
-//! What a layer in Python plans with: steps, the plan of the request at hand, and the layer below.
+//! The means by which a layer in Python plans: steps, the plan of the request at hand, and the layer below.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -17,14 +17,13 @@ use super::intern;
 use super::parts::Table;
 use crate::bad;
 
-/// A value of a line and when it exists, as Python has it: bytes, or `None` where it was never written, and a step.
+/// A value of a line and the step at which it exists, as Python has it: bytes, or `None` if the line was never written.
 pub type Timed<'py> = (Option<Bound<'py, PyBytes>>, Step);
 
 pub fn timed(py: Python<'_>, got: Fetched) -> Timed<'_> {
     (got.value.map(|line| PyBytes::new(py, &line)), Step(got.at))
 }
 
-/// A line's bytes.
 pub fn line(bytes: &[u8]) -> PyResult<Line> {
     bytes.try_into().map_err(|_| {
         bad(format!(
@@ -188,7 +187,7 @@ pub fn order(atomic: bool) -> Persist {
     }
 }
 
-/// What is lent to Python while a layer is asked: the plan, and the layer below where there is one.
+/// The things that are lent to Python during a call: the plan, and the layer below if there is one.
 pub struct Lent {
     pub plan: plan::Plan,
     pub below: Option<Encryption>,
@@ -214,7 +213,7 @@ impl Plan {
         }
     }
 
-    /// Exchanges what is lent with what the layer has: lends it, and the next time takes it back.
+    /// Exchanges what is lent with what the layer has: lends it, and takes it back the next time.
     pub fn exchange(&self, plan: &mut plan::Plan, below: &mut Option<Encryption>) {
         let mut lent = self.lent.lock().unwrap_or_else(|e| e.into_inner());
         std::mem::swap(&mut lent.plan, plan);
@@ -235,7 +234,7 @@ impl Plan {
         act(&mut *self.lent()?)
     }
 
-    /// Asks the plan itself.
+    /// Lets `act` use the plan itself.
     pub fn ask<T>(&self, act: impl FnOnce(&mut plan::Plan) -> T) -> PyResult<T> {
         Ok(act(&mut self.lent()?.plan))
     }

@@ -1,5 +1,5 @@
-//! The callback of every load and store, and of the few instructions that have none. Loads and stores have callbacks of their own, so
-//! that none has to ask which it is.
+//! The callbacks of every load and store, and of the few instructions that have none. Loads and stores have callbacks
+//! of their own, so that no callback has to check which it is.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_uint, c_void};
@@ -17,22 +17,21 @@ use crate::codec::RecorderEvent;
 use crate::group::Member;
 use crate::insn;
 
-/// Bytes of the largest access that has one callback.
+/// The largest access that has one callback, in bytes.
 const LARGEST: u64 = 16;
 
-/// The bytes of an access.
 #[inline(always)]
 pub fn size(info: MemInfo) -> u64 {
     1 << (api().size_shift)(info)
 }
 
-/// An access reaches into the next line; QEMU is asked how large it is where that matters.
+/// Whether an access reaches into the next line; QEMU is asked for the size only if that matters.
 #[inline(always)]
 fn crosses(info: MemInfo, address: u64) -> bool {
     address % 64 > 64 - LARGEST && address % 64 + size(info) > 64
 }
 
-/// An access of the only thread needs no more than the first core's L1; see
+/// Whether an access of the only thread is a hit in the first core's L1; see
 /// [`FirstLevel::hit`](crate::caches::FirstLevel::hit).
 #[inline(always)]
 pub fn hit(address: u64, store: bool) -> bool {
@@ -48,8 +47,8 @@ pub fn hit(address: u64, store: bool) -> bool {
 /// The callback of code that was translated while the program had one thread. QEMU drops such code at the second
 /// thread, but not in the same moment: from then on the look at the first core's L1 finds nothing.
 ///
-/// Nearly every access ends here, and what it costs is what a recording costs, so it asks one question only. Lines of
-/// mapped files are not in the caches by their address.
+/// Nearly every access ends here, and its cost is the cost of a recording, so it makes one check only. Lines of mapped
+/// files are not in the caches by their address.
 pub extern "C" fn alone<const STORE: bool>(
     vcpu: c_uint,
     info: MemInfo,
@@ -61,7 +60,7 @@ pub extern "C" fn alone<const STORE: bool>(
     }
 }
 
-/// As [`alone`], for an access whose size the instruction says.
+/// The callback [`alone`] for an access whose size follows from the instruction.
 extern "C" fn known<const SIZE: u64, const STORE: bool>(
     vcpu: c_uint,
     info: MemInfo,
@@ -73,7 +72,8 @@ extern "C" fn known<const SIZE: u64, const STORE: bool>(
     }
 }
 
-/// The callback of an ungrouped access of at most 8 bytes. Of an instruction that loads and then stores it is the store's.
+/// The callback of an ungrouped access of at most 8 bytes. For an instruction that loads and then stores it is the
+/// store's.
 pub fn one(member: Member) -> OnAccess {
     match (member.access.size, member.stores) {
         (1, false) => known::<1, false>,
@@ -99,7 +99,7 @@ extern "C" fn slow_alone<const STORE: bool>(
     }
     // SAFETY: there is no other thread.
     let state = unsafe { state() };
-    // `plan` hands over the number of a list of groups with stores to come.
+    // `plan` passes the number of a list of groups with stores to come.
     let quick = !crosses(info, address) && data.is_null();
     if quick && state.alone(vcpu, address, STORE, false) {
         return;
@@ -121,12 +121,12 @@ pub extern "C" fn among_others<const STORE: bool>(
     _: *mut c_void,
 ) {
     if STORE {
-        // The store comes before the look at the tag, as the eviction's look at the bytes after the tag went.
+        // The store comes before the look at the tag, just as the eviction reads the bytes after the tag went.
         fence(Ordering::SeqCst);
     }
     // SAFETY: the list is set once, and the caches do not move.
     let first = unsafe { (*super::STATE.0.get()).assume_init_ref().first_of(vcpu) };
-    // SAFETY: as above.
+    // SAFETY: the list is set once, and the caches do not move.
     if !crosses(info, address) && unsafe { first.hit(address, STORE) } {
         return;
     }
@@ -136,7 +136,8 @@ pub extern "C" fn among_others<const STORE: bool>(
     unlock();
 }
 
-/// At level `cpu`: every access is a record. What an instruction loads and stores at once is first loaded.
+/// The callback at level `cpu`, where every access is a record. An instruction that loads and stores at once loads
+/// first.
 pub extern "C" fn at_core<const STORE: bool>(
     vcpu: c_uint,
     info: MemInfo,
@@ -162,7 +163,7 @@ fn at_site(vcpu: c_uint, word: *mut c_void, work: impl FnOnce(&mut PluginState))
     }
 }
 
-/// As [`at_core`], with sites: `word` is the instruction's address, and whether it is locked.
+/// The callback [`at_core`] with sites: `word` has the instruction's address, and whether it is locked.
 pub extern "C" fn at_core_site<const STORE: bool>(
     vcpu: c_uint,
     info: MemInfo,
@@ -177,7 +178,7 @@ pub extern "C" fn at_core_site<const STORE: bool>(
     });
 }
 
-/// As [`at_core_site`], of the store of a call.
+/// The callback [`at_core_site`] for the store of a call.
 pub extern "C" fn at_call(vcpu: c_uint, info: MemInfo, address: u64, word: *mut c_void) {
     with(|state| {
         if let Some(sites) = &mut state.out.sites {
@@ -187,7 +188,7 @@ pub extern "C" fn at_call(vcpu: c_uint, info: MemInfo, address: u64, word: *mut 
     at_core::<true>(vcpu, info, address, word);
 }
 
-/// As [`at_core_site`], of the load of a return.
+/// The callback [`at_core_site`] for the load of a return.
 pub extern "C" fn at_return(vcpu: c_uint, info: MemInfo, address: u64, word: *mut c_void) {
     with(|state| {
         if let Some(sites) = &mut state.out.sites {
@@ -197,7 +198,7 @@ pub extern "C" fn at_return(vcpu: c_uint, info: MemInfo, address: u64, word: *mu
     at_core::<false>(vcpu, info, address, word);
 }
 
-/// At a mark of `sardonyx.h`: the text is where rax points to.
+/// The callback at a mark of `sardonyx.h`: rax points to the text.
 pub extern "C" fn at_mark(_: c_uint, _: *mut c_void) {
     with(|state| {
         if let Some(text) = guest::text(read(Register::RAX)) {
@@ -206,14 +207,12 @@ pub extern "C" fn at_mark(_: c_uint, _: *mut c_void) {
     });
 }
 
-/// As [`past_caches`], with sites.
 pub extern "C" fn past_caches_site(vcpu: c_uint, info: MemInfo, address: u64, word: *mut c_void) {
     at_site(vcpu, word, |state| {
         state.past_caches(vcpu, address, size(info));
     });
 }
 
-/// A store of an instruction that goes past the caches.
 pub extern "C" fn past_caches(vcpu: c_uint, info: MemInfo, address: u64, _: *mut c_void) {
     with(|state| state.past_caches(vcpu, address, size(info)));
 }
@@ -223,7 +222,7 @@ pub extern "C" fn at_fence(vcpu: c_uint, word: *mut c_void) {
 }
 
 pub extern "C" fn at_flush(vcpu: c_uint, flush: *mut c_void) {
-    // SAFETY: `translate` hands over one that is leaked.
+    // SAFETY: `translate` passes a reference that is leaked.
     let flush = unsafe { &*flush.cast::<Flush>() };
     let word = std::ptr::without_provenance_mut(flush.pc as usize);
     at_site(vcpu, word, |state| {
@@ -232,9 +231,8 @@ pub extern "C" fn at_flush(vcpu: c_uint, flush: *mut c_void) {
     });
 }
 
-/// Before an instruction whose accesses QEMU makes without a callback.
 pub extern "C" fn at_unseen(vcpu: c_uint, flush: *mut c_void) {
-    // SAFETY: as above.
+    // SAFETY: `translate` passes a reference that is leaked.
     let Flush {
         instruction, pc, ..
     } = unsafe { &*flush.cast::<Flush>() };
@@ -255,7 +253,7 @@ pub extern "C" fn at_unseen(vcpu: c_uint, flush: *mut c_void) {
 /// Bytes of a signal's frame with the vector registers that QEMU has (3,200 seen), rounded up.
 const FRAME: u64 = 4096;
 
-/// Before the first block of a signal handler: a frame has just been written above its stack pointer.
+/// The callback before the first block of a signal handler: a frame has just been written above its stack pointer.
 pub extern "C" fn at_handler(vcpu: c_uint, _: *mut c_void) {
     with(|state| {
         state.touch(vcpu, read(Register::RSP), FRAME, true);
@@ -268,19 +266,19 @@ const NAMES: [&CStr; 18] = [
     c"r12", c"r13", c"r14", c"r15", c"fs_base", c"gs_base",
 ];
 
-/// QEMU's handles of them, 0 where it has none.
+/// QEMU's handles of the registers, 0 for a missing one.
 static HANDLES: OnceLock<[usize; NAMES.len()]> = OnceLock::new();
 
 /// Finds the registers, once there is a thread that has them.
 pub fn find_registers() {
     HANDLES.get_or_init(|| {
-        // SAFETY: QEMU makes an array for us, with names that live on; nobody else has it.
+        // SAFETY: QEMU makes an array for us, with names that live on; no other code has it.
         let registers = unsafe {
             let array = &*(api().registers)();
             std::slice::from_raw_parts(array.data, array.len as usize)
         };
         NAMES.map(|name| {
-            // SAFETY: as above; each name is a C string.
+            // SAFETY: the array's names are C strings that live on.
             let named = registers
                 .iter()
                 .find(|r| unsafe { CStr::from_ptr(r.name) } == name);
@@ -289,7 +287,6 @@ pub fn find_registers() {
     });
 }
 
-/// The running thread's register or a segment's base.
 fn read(register: Register) -> u64 {
     let number = match register {
         Register::FS => 16,

@@ -7,7 +7,6 @@
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 
-/// The version of the interface that is asked for.
 pub const VERSION: c_int = 4;
 
 pub type Id = u64;
@@ -32,7 +31,7 @@ pub const STORES: c_uint = 2;
 /// `QEMU_PLUGIN_INLINE_ADD_U64`
 pub const ADD_U64: c_uint = 0;
 
-/// `qemu_plugin_u64`: a counter of each thread's.
+/// `qemu_plugin_u64`: a counter for each thread.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Counter {
@@ -40,7 +39,7 @@ pub struct Counter {
     pub offset: usize,
 }
 
-/// GLib's growing array, of bytes or of others.
+/// GLib's growing array, of bytes or other elements.
 #[repr(C)]
 pub struct GArray<T> {
     pub data: *mut T,
@@ -110,7 +109,6 @@ symbols! {
 
 static API: OnceLock<Api> = OnceLock::new();
 
-/// Looks everything up.
 pub fn find() -> Result<(), String> {
     let found = Api::find()?;
     API.get_or_init(|| found);

@@ -1,12 +1,12 @@
-//! Instructions of each thread. While there is one thread, QEMU itself adds to a counter of its own, and that is not looked at
-//! any more once there are several: QEMU then moves it.
+//! The instructions of each thread. While there is one thread, QEMU itself adds to a counter of its own, which is not
+//! read any more once there are several threads, because QEMU then moves it.
 
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use super::api::{self, api};
 use super::threads::threaded;
 
-/// The number of threads that are told apart; later ones count with the last.
+/// The number of threads that are counted separately; later ones count with the last.
 pub const THREADS: usize = 1 << 14;
 
 #[repr(align(64))]
@@ -15,7 +15,6 @@ struct Counter(AtomicU64);
 static COUNTERS: [Counter; THREADS] = [const { Counter(AtomicU64::new(0)) }; THREADS];
 static KERNEL: Counter = Counter(AtomicU64::new(0));
 static IN_USE: AtomicU32 = AtomicU32::new(1);
-/// QEMU's own counter of instructions, in use while there is one thread.
 static BOARD: AtomicPtr<std::ffi::c_void> = AtomicPtr::new(std::ptr::null_mut());
 static NONE: AtomicU64 = AtomicU64::new(0);
 static ALONE: AtomicPtr<AtomicU64> = AtomicPtr::new((&raw const NONE).cast_mut());
@@ -51,7 +50,6 @@ fn counted() -> &'static AtomicU64 {
     unsafe { &*ALONE.load(Ordering::Relaxed) }
 }
 
-/// Takes what QEMU has counted, before another thread begins.
 pub fn take() {
     if !threaded() {
         add(0, counted().swap(0, Ordering::Relaxed));

@@ -1,6 +1,6 @@
-//! A program that becomes another by exec is recorded on: where it asks the kernel for that, this process becomes QEMU again,
+//! Records a program that becomes another by exec: when it asks the kernel for that, this process becomes QEMU again,
 //! with the same plugin and the new program. Process, descriptors and working directory stay, as they do without a
-//! recorder. What the kernel would refuse, and what is not an x86-64 program, is left to the kernel.
+//! recorder. The kernel gets the calls that it would refuse, and those for programs that are not x86-64.
 
 use std::collections::HashSet;
 use std::ffi::{CStr, CString, OsString, c_char, c_int};
@@ -20,10 +20,10 @@ use crate::options::{Level, PluginOptions};
 use crate::program::{self, Executable};
 use crate::ring::{FIRST, Ring};
 
-/// The most words of a list that are read (`MAX_ARG_STRINGS` is more than fit).
+/// At most this many words of a list are read (`MAX_ARG_STRINGS` is more than fit).
 const WORDS: u64 = 1 << 20;
 
-/// Before an `execve` with these arguments. It returns if the kernel is to do what it does.
+/// Handles an `execve` with these arguments. It returns if the kernel is to do the call.
 pub fn before(state: &mut PluginState, [path, words, environment, ..]: [u64; 6], areas: &[Area]) {
     let Some(path) = guest::text(path).and_then(|path| CString::new(path).ok()) else {
         return;
@@ -60,7 +60,7 @@ pub fn before(state: &mut PluginState, [path, words, environment, ..]: [u64; 6],
     state.finish(&RecorderEvent::Lost(lost.into_bytes()), areas);
 }
 
-/// A file that the recording needs after the exec and this process may not open, since it gave up its rights.
+/// A file that the recording needs after the exec and that this process may not open, because it gave up its rights.
 fn unopened(state: &PluginState) -> Option<String> {
     let own = Path::new(&state.options.folder).join(Ring::name(std::process::id()));
     let ring = match own.exists() {
@@ -69,7 +69,7 @@ fn unopened(state: &PluginState) -> Option<String> {
     };
     let opens = |file: &str, how: c_int| {
         let file = CString::new(file).unwrap_or_default();
-        // Of the user whose the process is and without the rights that it has until the exec.
+        // The file must open both for the real user and for the effective one.
         // SAFETY: a C string.
         [0, libc::AT_EACCESS]
             .into_iter()
@@ -84,7 +84,8 @@ fn unopened(state: &PluginState) -> Option<String> {
     needed.next().map(|(file, _)| file)
 }
 
-/// This process is about to be another user's, which only root's can be: what it would open after an exec is that user's from now on.
+/// Gives the files that are opened after an exec to the user that this process is about to become, which only root's
+/// processes can.
 pub fn hand_over(options: &PluginOptions, user: u32) {
     // SAFETY: a call without memory.
     if user == 0 || user == u32::MAX || unsafe { libc::geteuid() } != 0 {
@@ -99,7 +100,6 @@ pub fn hand_over(options: &PluginOptions, user: u32) {
     }
 }
 
-/// Becomes a program; returns if that cannot be.
 fn become_it(command: &[CString], environment: &[CString]) {
     let pointers = |strings: &[CString]| -> Vec<*const c_char> {
         let all = strings.iter().map(|string| string.as_ptr());
@@ -116,7 +116,7 @@ fn become_it(command: &[CString], environment: &[CString]) {
     };
 }
 
-/// The strings of a list of the guest's; none for a null.
+/// The strings of a list of the guest's; `None` for a null.
 fn list(address: u64) -> Option<Vec<CString>> {
     let mut strings = Vec::new();
     if address == 0 {
@@ -134,11 +134,11 @@ fn list(address: u64) -> Option<Vec<CString>> {
 /// QEMU's command for a program, if there is one that can be recorded.
 fn command(path: &CStr, words: u64) -> Option<Vec<CString>> {
     let mut file = PathBuf::from(OsString::from_vec(path.to_bytes().to_vec()));
-    // As this QEMU was started: its words up to the plugin's, and then the program's.
+    // The command is as this QEMU was started: its words up to the plugin's, and then the program's.
     let own = std::fs::read("/proc/self/cmdline").ok()?;
     let own: Vec<&[u8]> = own.split(|&byte| byte == 0).collect();
     let plugin = own.iter().position(|word| *word == b"-plugin")? + 1;
-    // The program asks for itself, and the kernel would say QEMU.
+    // The program asks for its own path, and the kernel would answer QEMU's.
     let emulator = std::fs::read_link("/proc/self/exe").ok();
     if file.starts_with("/proc") && std::fs::canonicalize(&file).ok() == emulator {
         let started = match own.get(plugin + 1..)? {
@@ -166,12 +166,12 @@ fn command(path: &CStr, words: u64) -> Option<Vec<CString>> {
     all.map(|word| CString::new(word).ok()).collect()
 }
 
-/// The state that a program leaves to the one that it becomes: in a file of the recorder's folder, since nothing else
-/// of it remains.
+/// The state that a program leaves to the next one: in a file of the recorder's folder, because nothing else of it
+/// remains.
 #[derive(Serialize, Deserialize)]
 pub struct ExecState {
     path: CString,
-    /// In a ring of several processes it is not the first.
+    /// Set if it is not the first process in a ring of several.
     child: bool,
     promised: Option<(u64, u64)>,
     execs: u32,
@@ -179,7 +179,7 @@ pub struct ExecState {
     last: u64,
     skip: u64,
     sites: u32,
-    /// Files that were mapped, in order: their device and inode.
+    /// The device and inode of mapped files, in order.
     files: Vec<(u64, u64)>,
     grounds: HashSet<(u64, u64)>,
     memory: Vec<(u64, u64)>,
@@ -209,7 +209,7 @@ impl ExecState {
         }
     }
 
-    /// A child that goes on in its parent's ring.
+    /// Whether it is of a child that continues in its parent's ring.
     pub fn is_of_child(&self) -> bool {
         self.child
     }

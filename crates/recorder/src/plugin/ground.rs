@@ -8,10 +8,10 @@ use std::path::Path;
 
 use crate::maps::ground_name;
 
-/// Bytes that are looked at together; where all are zero the copy has a hole.
+/// Bytes are compared with zeros in pieces of this size; a piece of zeros is a hole in the copy.
 const BLOCK: usize = 64 << 10;
 
-/// Copies the file behind the descriptor, once, if it may be written and no other process has.
+/// Copies the file behind the descriptor, once, if it may be written and no other process has copied it.
 ///
 /// # Errors
 /// It cannot be read, or there is no room.
@@ -38,7 +38,7 @@ fn written_through(descriptor: i32) -> bool {
 }
 
 fn copy(descriptor: i32, to: &Path) -> io::Result<()> {
-    // Another open file, so that the program's position stays as it is.
+    // The file is opened again, so that the program's position stays as it is.
     let from = File::open(format!("/proc/self/fd/{descriptor}"))?;
     let length = from.metadata()?.len();
     let to = File::create(to)?;

@@ -15,7 +15,6 @@ use super::word::Word;
 use super::{state, with};
 use crate::caches::LINE_BYTES;
 
-/// The callback of a group's first member.
 pub extern "C" fn at_first(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c_void) {
     let group = Word::from_pointer(data);
     let low = group.low(address);
@@ -44,8 +43,9 @@ extern "C" fn miss(vcpu: c_uint, _: MemInfo, low: u64, data: *mut c_void) {
     if threaded() {
         return with(|state| {
             look(state, vcpu, low, group);
-            // No block from before begins once there is a second thread: QEMU compares what blocks are made for. Should one,
-            // others could evict the line before the stores have happened, so it goes into the trace at the end.
+            // Blocks from before should not begin after a second thread has, because QEMU compares what blocks are made
+            // for. If one does, other threads could evict the line before the stores have happened, so it goes into the
+            // trace at the end.
             for (start, _, _) in group.lines(low).filter(|line| line.2) {
                 state.late.insert(start);
             }

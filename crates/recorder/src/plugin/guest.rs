@@ -1,7 +1,7 @@
-//! What the program has in memory, read from outside of it.
+//! Reads the program's memory from outside of it.
 //!
-//! QEMU's own function for that, `qemu_plugin_read_memory_vaddr`, takes the lock of its mappings, which a thread holds that translates and
-//! waits for ours. So it is called where ours is not held, and elsewhere the kernel is asked.
+//! QEMU's own function for that, `qemu_plugin_read_memory_vaddr`, takes the lock of its mappings, which a thread holds
+//! that translates and waits for ours. So it is called only without our lock, and elsewhere the kernel is asked.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,7 +12,7 @@ const LONGEST_STRING: usize = 32 * 4096;
 
 static BASE: AtomicUsize = AtomicUsize::new(0);
 
-/// Notes where QEMU has the program's byte at this address, by which it is known where all are.
+/// Notes where QEMU has the program's byte at this address, which tells the place of all others.
 pub fn lies(address: u64, host: *const u8) {
     if !host.is_null() {
         BASE.store(
@@ -28,7 +28,6 @@ pub fn host(address: u64) -> *const u8 {
     std::ptr::with_exposed_provenance(base.wrapping_add(address as usize))
 }
 
-/// Reads what the guest has there, if it can be read.
 pub fn read<const BYTES: usize>(address: u64) -> Option<[u8; BYTES]> {
     let mut bytes = [0; BYTES];
     let part = |at: *mut libc::c_void| libc::iovec {
@@ -39,7 +38,7 @@ pub fn read<const BYTES: usize>(address: u64) -> Option<[u8; BYTES]> {
         part(bytes.as_mut_ptr().cast()),
         part(host(address).cast_mut().cast()),
     );
-    // SAFETY: the kernel writes to our array; of where it reads from it knows whether that can be read.
+    // SAFETY: the kernel writes to our array; it knows whether the source can be read.
     let read =
         unsafe { libc::process_vm_readv(libc::getpid(), &raw const to, 1, &raw const from, 1, 0) };
     (read == BYTES as isize).then_some(bytes)
@@ -72,7 +71,7 @@ pub struct Area {
     pub start: u64,
     pub end: u64,
     pub offset: u64,
-    /// The file, if the name begins with a slash.
+    /// The file's path, if the name begins with a slash.
     pub path: String,
 }
 
@@ -81,7 +80,7 @@ pub struct Area {
 pub fn areas() -> Vec<Area> {
     let (mut areas, byte) = (Vec::new(), (api().new_bytes)());
     each_area(|area, permissions, _| {
-        // What the program does not see is the emulator's.
+        // Mappings that the program cannot see are the emulator's.
         if permissions.starts_with('r') && (api().read_memory)(area.start, byte, 1) {
             areas.push(area);
         }
@@ -89,13 +88,13 @@ pub fn areas() -> Vec<Area> {
     areas
 }
 
-/// All that is mapped where the program could see it, with permissions and inode.
+/// Calls `take` for each mapping that the program could see, with permissions and inode.
 pub fn each_area(mut take: impl FnMut(Area, &str, &str)) {
     let base = BASE.load(Ordering::Relaxed) as u64;
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let mut told = |line: &str| {
         let hex = |text: &str| u64::from_str_radix(text, 16).ok();
-        // Start and end, permissions, offset, device, inode, path.
+        // The words are start and end, permissions, offset, device, inode, path.
         let mut words = line.splitn(6, ' ');
         let (start, end) = words.next()?.split_once('-')?;
         let permissions = words.next()?;

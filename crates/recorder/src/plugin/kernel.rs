@@ -1,5 +1,5 @@
-//! System calls: what the kernel reads and writes for the program, which no memory callback sees, and what it does to
-//! the address space. Mappings are handled before the call, while the old contents can still be read.
+//! System calls: the kernel's reads and writes for the program, which no memory callback sees, and its changes of the
+//! address space. Mappings are handled before the call, while the old contents can still be read.
 //!
 //! Sizes are those of the x86-64 system call interface (man 2 of each call, `include/uapi` of Linux 6.1). Marking more
 //! than was written costs a record that is true; marking less would lose a write.
@@ -23,11 +23,11 @@ use crate::options::Level;
 const PAGE: u64 = 4096;
 /// The most that a buffer list of readv may have (`IOV_MAX`).
 const VECTORS: u64 = 1024;
-/// More than any argument of an ioctl that programs commonly use.
+/// More bytes than any argument of an ioctl that programs commonly use.
 const IOCTL: u64 = 256;
 
-/// Calls that QEMU answers with ENOSYS though Linux has them, and what programs want of each. Those that C libraries try first and do without are left
-/// out.
+/// Calls that QEMU answers with ENOSYS though Linux has them, and why programs call them. Those that C libraries try
+/// first and do without are left out.
 const ABSENT: [(i64, &str); 7] = [
     (SYS_io_uring_setup, "io_uring"),
     (SYS_io_setup, "AIO"),
@@ -86,7 +86,7 @@ pub extern "C" fn call(
 pub extern "C" fn returned(_: Id, vcpu: c_uint, number: i64, result: i64) {
     with(|state| {
         if let Some((arguments, vacated)) = state.calls.remove(&vcpu) {
-            // The kernel has no instruction of the program's; the calls that led to it are known.
+            // The kernel has no instruction of the program's, but the calls that led to it are known.
             state.out.now = Some((vcpu, 0, false));
             if number == SYS_futex {
                 state.looked_at_by_system(vcpu, arguments[0]);
@@ -157,7 +157,7 @@ fn before(
     vacated
 }
 
-/// A thread may wait for another by such a call, or learn from it what another did.
+/// Whether a thread may wait for another by such a call, or learn from it what another did.
 fn orders(number: i64) -> bool {
     !matches!(
         number,
@@ -173,15 +173,15 @@ fn orders(number: i64) -> bool {
     )
 }
 
-/// A call makes a process: QEMU makes CLONE_VM with CLONE_VFORK a fork.
+/// Whether a call makes a process: QEMU makes CLONE_VM with CLONE_VFORK a fork.
 fn is_fork(number: i64, flags: u64) -> bool {
     let vfork = flags & CLONE_VFORK as u64 != 0;
     matches!(number, SYS_fork | SYS_vfork)
         || number == SYS_clone && (vfork || flags & CLONE_VM as u64 == 0)
 }
 
-/// Pages lose their contents. The kernel takes pages that were freed with MADV_FREE when it needs some, which is never
-/// here; nor does QEMU.
+/// Whether pages lose their contents. The kernel takes pages that were freed with MADV_FREE when it needs some, which
+/// never happens here or in QEMU.
 fn drops(level: Level, advice: u64) -> bool {
     const FREE: u64 = 8;
     const REMOVE: u64 = 9;
@@ -193,7 +193,7 @@ fn store(state: &mut PluginState, vcpu: c_uint, address: u64, bytes: u64) {
     state.touch(vcpu, address, bytes, true);
 }
 
-/// `total` bytes over the `count` buffers listed at `list`.
+/// Marks stores of `total` bytes over the `count` buffers listed at `list`.
 fn store_list(state: &mut PluginState, vcpu: c_uint, list: u64, count: u64, mut total: u64) {
     for i in 0..count.min(VECTORS) {
         let at = list + i * 16;
@@ -208,7 +208,6 @@ fn store_list(state: &mut PluginState, vcpu: c_uint, list: u64, count: u64, mut 
     }
 }
 
-/// A `struct msghdr` that received `total` bytes.
 fn store_message(state: &mut PluginState, vcpu: c_uint, header: u64, total: u64) {
     let field = |offset| word(header + offset).unwrap_or(0);
     let (list, count) = (field(16), field(24));
@@ -271,7 +270,7 @@ fn after(
             store(state, vcpu, a[3], length);
             store(state, vcpu, a[4], 4);
         }
-        // MS_ASYNC starts nothing, and nobody can wait for it.
+        // MS_ASYNC starts nothing, and the program cannot wait for it.
         SYS_msync if a[2] & MS_SYNC as u64 != 0 => {
             let end = page_up(a[0].saturating_add(a[1]));
             let synced = state.out.maps.clone().remove(a[0], end);
@@ -281,7 +280,7 @@ fn after(
             state.synced(vcpu, lines);
         }
         SYS_sync => state.synced(vcpu, [(FILES, u64::MAX - FILES)]),
-        // A syncfs counts for its own file only: files of the same file system are not known.
+        // A syncfs counts only for its own file, because files of the same file system are not known.
         SYS_fsync | SYS_fdatasync | SYS_syncfs => {
             if let Some(first) = file_of(state, a[0] as i32) {
                 state.synced(vcpu, [(first, FILE_LINES)]);
@@ -291,7 +290,7 @@ fn after(
     }
 }
 
-/// The program wrote this many bytes where somebody listens.
+/// Sends the text that the program wrote to the descriptor of acknowledgements.
 fn acknowledged(state: &mut PluginState, number: i64, a: [u64; 6], got: u64) {
     match number {
         SYS_write | SYS_pwrite64 | SYS_sendto => printed(state, a[1], got),
@@ -308,7 +307,6 @@ fn acknowledged(state: &mut PluginState, number: i64, a: [u64; 6], got: u64) {
     }
 }
 
-/// So many bytes of what a list of vectors (`struct iovec`) points to.
 fn printed_list(state: &mut PluginState, list: u64, vectors: u64, bytes: u64) {
     let mut left = bytes;
     for i in 0..vectors.min(VECTORS) {
@@ -321,14 +319,14 @@ fn printed_list(state: &mut PluginState, list: u64, vectors: u64, bytes: u64) {
     }
 }
 
-/// So many bytes of a message (`struct msghdr`).
 fn printed_message(state: &mut PluginState, header: u64, bytes: u64) {
     if let (Some(list), Some(vectors)) = (word(header + 16), word(header + 24)) {
         printed_list(state, list, vectors, bytes);
     }
 }
 
-/// Buffers of a size that the call's number says: calls `give` with the argument that points there, and how many bytes.
+/// Handles buffers whose size follows from the call's number: calls `give` with the argument that points there, and the
+/// number of bytes.
 fn fixed(number: i64, a: [u64; 6], got: u64, mut give: impl FnMut(usize, u64)) {
     let fixed: &[(usize, u64)] = match number {
         SYS_read | SYS_pread64 | SYS_readlink | SYS_getdents64 | SYS_getdents => &[(1, got)],
@@ -393,7 +391,7 @@ fn printed(state: &mut PluginState, address: u64, bytes: u64) {
     let end = address.saturating_add(bytes);
     let mut at = address;
     while at < end {
-        // Within a page, and as much as an event takes.
+        // A piece is within a page, and no longer than an event.
         let next = end.min((at | (PAGE - 1)) + 1).min(at + LONGEST_TEXT as u64);
         if !guest::is_readable(at) {
             return;
@@ -406,7 +404,7 @@ fn printed(state: &mut PluginState, address: u64, bytes: u64) {
     }
 }
 
-/// Takes in what a call did to the address space, of which it took out `vacated`.
+/// Notes what a call did to the address space, from which it removed `vacated`.
 fn mapping(
     state: &mut PluginState,
     vcpu: c_uint,
@@ -421,7 +419,7 @@ fn mapping(
             return moved(state, [a[0], page_up(a[1])], [got, page_up(a[2])], vacated);
         }
         SYS_brk if got >= state.heap => {
-            // It grew, or did not do as it was asked.
+            // The mapping grew, or the call did not do what was asked.
             for vacated in vacated {
                 state.put_back(vacated);
             }
@@ -484,7 +482,7 @@ fn grown(state: &mut PluginState, end: u64) {
     state.heap = end;
 }
 
-/// Moves what was at `old` to `new`: each an address and a length.
+/// Moves a range from `old` to `new`: each an address and a length.
 fn moved(
     state: &mut PluginState,
     [old, old_length]: [u64; 2],
@@ -517,7 +515,7 @@ fn moved(
                 state.out.maps.add(new + (at - old), length, line);
             }
         }
-        // A file's mapping that grew goes on in the file.
+        // A file's mapping that grew continues in the file.
         if new_length > old_length {
             let line = state.out.maps.line(new);
             state.out.maps.remove(new, new + new_length);

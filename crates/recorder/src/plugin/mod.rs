@@ -1,7 +1,8 @@
-//! What QEMU calls. The state is one static; while the program has one thread nothing else can touch it, and from its
-//! second thread on (`threads`) everything but a look at a core's own L1 happens under one lock.
+//! The functions that QEMU calls. The state is one static: while the program has one thread nothing else can touch it,
+//! and from its second thread on (`threads`) everything except a look at a core's own L1 happens under one lock.
 //!
-//! QEMU translates all code anew when a program gets its second thread, so each callback knows which of the two it is in.
+//! QEMU translates all code again when a program gets its second thread, so each callback knows which of the two it is
+//! in.
 
 mod access;
 mod api;
@@ -45,12 +46,12 @@ pub static qemu_plugin_version: c_int = api::VERSION;
 
 struct Global(UnsafeCell<MaybeUninit<PluginState>>);
 
-// SAFETY: see the head of this file; nobody touches it but through `state`.
+// SAFETY: see the head of this file; only `state` touches it.
 unsafe impl Sync for Global {}
 
 static STATE: Global = Global(UnsafeCell::new(MaybeUninit::uninit()));
 
-/// The state.
+/// Returns the state.
 ///
 /// # Safety
 /// The caller is the program's only thread or holds the lock, and keeps no other reference.
@@ -91,7 +92,7 @@ extern "C" fn at_exit(_: Id, _: *mut c_void) {
     with(|state| state.finish(&RecorderEvent::End, &areas));
 }
 
-/// QEMU's first call.
+/// Installs the plugin; QEMU's first call.
 ///
 /// # Safety
 /// QEMU calls it once, with `argc` C strings in `argv`.
@@ -118,8 +119,8 @@ pub unsafe extern "C" fn qemu_plugin_install(
     }
 }
 
-/// Has the kernel end this process, the parent's child, when the recorder dies. It is this process's alone: the program's
-/// own children end as they would without a recorder.
+/// Has the kernel end this process, the parent's child, when the recorder dies. The program's own children end as they
+/// would without a recorder.
 fn die_with(recorder: u32) -> Result<(), String> {
     // SAFETY: system calls without memory.
     let parent = unsafe {
@@ -164,7 +165,7 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
     let ring = Ring::open(&path).map_err(|e| format!("{}: {e}", path.display()))?;
     let header = ring.header();
     if header.shared.load(Ordering::Acquire) != 0 {
-        // The program before this one in this process had forked. Nobody unmaps a ring that is shared.
+        // The program before this one in this process had forked. A shared ring is never unmapped.
         // SAFETY: see `Out::close`.
         unsafe { threads::share(&raw const header.lock) };
     }
@@ -182,7 +183,7 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
     if threads::shared() {
         threads::unlock();
     }
-    // SAFETY: no callback is registered yet, so nobody else looks.
+    // SAFETY: no callback is registered yet, so no other code reads it.
     unsafe { (*STATE.0.get()).write(state) };
     // SAFETY: the handlers are functions that live as long as the process.
     unsafe {

@@ -1,4 +1,4 @@
-//! What leaves the plugin: records with their gaps and bytes, into the ring.
+//! The way out of the plugin: records with their gaps and bytes, into the ring.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
@@ -19,65 +19,61 @@ use crate::options::{Level, PluginOptions};
 use crate::ring::Ring;
 
 const WAIT: Duration = Duration::from_micros(100);
-/// Waits between looks at whether the reader still lives.
+/// After this many waits the plugin checks whether the reader still lives.
 const LOOK: u32 = 1000;
 const PAGE_LINES: u64 = 64;
-/// Rests of threads at a site, and in all, at most.
+/// The most rests of threads at a site, and in all.
 const RESTS: (u8, u32) = (16, 4096);
 
 pub struct Out {
     ring: Option<Ring>,
     encoder: Encoder,
-    /// Instructions at the last record; a program that this process became begins at the last of the one before.
+    /// The number of instructions at the last record; a further program of this process begins with its predecessor's.
     pub last: u64,
     pub skip: u64,
     pub thread: u16,
     pub maps: Maps,
-    /// With `--read-data`: by page, the lines whose contents the trace has.
+    /// The lines whose contents the trace has, by page, with `--read-data`.
     known: Option<HashMap<u64, u64>>,
-    /// The first lines of pages that the trace has bytes of, if what they hold at the end is wanted.
+    /// The first lines of pages with bytes in the trace, if their contents at the end are wanted.
     verified: Option<BTreeSet<u64>>,
     pub frames: Frames,
-    /// Dirty lines of pages that are gone or cannot be read, as they were.
+    /// The bytes of dirty lines whose pages are gone or cannot be read.
     pub captured: FxHashMap<u64, [u8; 64]>,
-    /// The lines of a frame that the kernel has cleared, while it does so.
+    /// The lines of a frame while the kernel clears it.
     pub zeros: std::ops::Range<u64>,
-    /// Pages that are there and cannot be read.
     pub blind: HashSet<u64>,
-    /// The reader wanted no more, and waits to be told what the caches hold.
+    /// Set if the reader wants no more, and waits to be told what the caches hold.
     pub full: bool,
-    /// With the kernel's page map: the pages whose frames were told.
+    /// The pages whose frames were sent, with the kernel's page map.
     told: Option<HashSet<u64>>,
-    /// Dirty lines that could not be read when they were evicted.
+    /// The number of dirty lines that could not be read when they were evicted.
     pub unreadable: u64,
-    /// Lines that the block which runs has yet to store to, though the caches know of it already.
+    /// Lines that the running block has yet to store to, although the caches count them as stored to.
     pub to_come: Vec<u64>,
-    /// Lines that were evicted before all their stores had happened.
     pub owed: Vec<u64>,
     pub sites: Option<Sites>,
     level: Level,
-    /// A child that writes to its parent's ring: of its memory only mapped files count.
+    /// Set for a child that writes to its parent's ring, in which only mapped files of its memory count.
     pub child: bool,
-    /// The file that promises are written to, by device and inode: what a child writes to another one is no promise.
+    /// The file of acknowledgements, by device and inode; what a child writes to another file is none.
     pub promised: Option<(u64, u64)>,
     pub execs: u32,
-    /// This process's number, by which its turns in a ring of several are told.
+    /// This process's number, which marks its turns in a ring of several.
     process: u32,
-    /// The instruction that runs: its thread, its address, whether it is locked.
+    /// The running instruction: its thread, its address, whether it is locked.
     pub now: Option<(u32, u64, bool)>,
-    /// The first byte and the length of what is loaded of a line, if a load is to have its place.
+    /// The first byte and the length of the part of a line that is loaded, if a load is to have its place.
     pub loaded: Option<(u8, u8)>,
-    /// With places, of lines of files: the hash of the bytes that were told last.
+    /// The hash of the bytes that were last sent of each line of files, with places.
     held: FxHashMap<u64, u64>,
-    /// How often threads rested after a store, by its site, and in all; and whether the one that runs is to rest now.
+    /// The number of rests after a store, by its site and in all, and whether the running thread is to rest now.
     rests: Vec<u8>,
     rested: u32,
     pub rest: bool,
-    /// How long a thread rests.
     pub resting: Duration,
 }
 
-/// The device and inode of what a descriptor leads to.
 fn identity(descriptor: i32) -> Option<(u64, u64)> {
     let mut found = std::mem::MaybeUninit::<libc::stat>::uninit();
     // SAFETY: a call that fills the structure if it succeeds.
@@ -123,7 +119,7 @@ impl Out {
         }
     }
 
-    /// Whether what is written to a descriptor is a promise, which has the number that promises are written to.
+    /// Whether writes to a descriptor are acknowledgements; it must have the number that was asked for.
     pub fn promises(&mut self, descriptor: i32) -> bool {
         if !self.child {
             self.promised = self.promised.or_else(|| identity(descriptor));
@@ -132,7 +128,7 @@ impl Out {
         self.promised.is_none() || self.promised == identity(descriptor)
     }
 
-    /// A child's: a ring of its own, or none, and nothing known yet.
+    /// Turns it into a child's, with a ring of its own or none, and nothing known yet.
     pub fn restart(&mut self, ring: Option<Ring>) {
         self.ring = ring;
         self.encoder = Encoder::default();
@@ -147,7 +143,7 @@ impl Out {
         self.forget(0, u64::MAX);
     }
 
-    /// The program is about to fork, and its child will write to the same ring. Says whether there is one.
+    /// Prepares a fork whose child will write to the same ring. Returns whether there is a ring.
     pub fn share(&mut self) -> bool {
         let Some(ring) = &self.ring else { return false };
         if !threads::shared() {
@@ -160,7 +156,7 @@ impl Out {
         true
     }
 
-    /// A child's, in the ring of its parent: it knows its files, and where the program is.
+    /// Turns it into a child's in the ring of its parent: it knows the files, and where the program is.
     pub fn restart_shared(&mut self) {
         let parent = std::mem::replace(&mut self.process, std::process::id());
         self.child = true;
@@ -181,7 +177,7 @@ impl Out {
         });
     }
 
-    /// Counts processes in the shared ring: one more, or one fewer.
+    /// Counts the processes in the shared ring: one more, or one fewer.
     pub fn forks(&self, more: bool) {
         if let Some(ring) = &self.ring {
             match more {
@@ -191,7 +187,7 @@ impl Out {
         }
     }
 
-    /// Goes on in a ring of several processes where another of them stopped.
+    /// Continues in a ring of several processes where another of them stopped.
     #[inline]
     fn take_turn(&mut self) {
         if threads::shared() {
@@ -210,7 +206,7 @@ impl Out {
         }
     }
 
-    /// Nobody listens any more. What others hold the lock of stays mapped.
+    /// Closes the ring, which is no longer read. A ring whose lock others hold stays mapped.
     fn close(&mut self) {
         let ring = self.ring.take();
         if threads::shared() {
@@ -241,7 +237,7 @@ impl Out {
         }
     }
 
-    /// Tells the reader that wants no more what the caches hold, and ends.
+    /// Tells a reader that wants no more what the caches hold, and ends.
     pub fn leave(&mut self, cached: CacheContents) {
         let Some(ring) = &self.ring else { return };
         let header = ring.header();
@@ -252,7 +248,6 @@ impl Out {
         self.close();
     }
 
-    /// Sends an event that is no record.
     pub fn tell(&mut self, event: &RecorderEvent) {
         if self.on() {
             self.take_turn();
@@ -261,7 +256,7 @@ impl Out {
         }
     }
 
-    /// The number of the instruction's site that runs, told if it is new.
+    /// The number of the running instruction's site, which is sent if it is new.
     pub fn site(&mut self) -> Option<u32> {
         let (vcpu, pc, locked) = self.now?;
         let mut sites = self.sites.take()?;
@@ -277,7 +272,7 @@ impl Out {
         Some(number)
     }
 
-    /// The number of what the instruction that runs loads of a line, told if it is new.
+    /// The number of the part of a line that the running instruction loads, which is sent if it is new.
     fn site_of_load(&mut self) -> Option<u32> {
         let part = self.loaded.take()?;
         let site = self.site()?;
@@ -293,7 +288,8 @@ impl Out {
         Some(number)
     }
 
-    /// A record. Of mapped files and fences it has the site, if sites are wanted; of loads only among several threads.
+    /// Sends a record. Records of mapped files and fences have their site, if sites are wanted; loads only among
+    /// several threads.
     #[inline]
     pub fn record(&mut self, op: u8, line: u64, data: Option<[u8; 64]>) {
         let site = match self.now {
@@ -310,8 +306,8 @@ impl Out {
         }
     }
 
-    /// Has the thread rest after a store to a file, a few times at each site: another may then load what is not
-    /// persistent yet, which a recording of threads that hardly overlap never shows.
+    /// Has the thread rest after a store to a file, a few times at each site, so that another thread may load bytes
+    /// that are not persistent yet. A recording of threads that hardly overlap never shows that.
     fn rest_at(&mut self, site: usize) {
         if self.rests.len() <= site {
             self.rests.resize(site + 1, 0);
@@ -366,7 +362,7 @@ impl Out {
         self.record(op::FENCE, self.encoder.line(), None);
     }
 
-    /// Keeps what the trace has of a line of a file; says whether that is new.
+    /// Notes the bytes that the trace has of a line of a file. Returns whether they are new.
     #[inline]
     fn holds(&mut self, line: u64, data: &[u8; 64]) -> bool {
         if line < FILES || self.level != Level::Cpu || self.sites.is_none() {
@@ -376,15 +372,15 @@ impl Out {
         self.held.insert(line, now) != Some(now)
     }
 
-    /// Tells a store that another thread has made and not told yet, before a flush of the line: the flush wrote it back
-    /// too. It has no place, and the thread's own record follows.
+    /// Sends a store that another thread has made and not sent yet, before a flush of the line, because the flush wrote
+    /// it back too. It has no place, and the thread's own record follows.
     pub fn catch_up(&mut self, line: u64) {
         if let Some(data) = self.bytes(line).filter(|data| self.holds(line, data)) {
             self.record_at(op::STORE, line, Some(data), None);
         }
     }
 
-    /// A record with the line's bytes as they are now; nothing if they cannot be read.
+    /// Sends a record with the line's present bytes; nothing if they cannot be read.
     #[inline]
     pub fn write(&mut self, op: u8, line: u64) {
         match self.bytes(line) {
@@ -400,7 +396,7 @@ impl Out {
         }
     }
 
-    /// A write of a line past the caches, from a site: of what the line held then, or of what it holds now.
+    /// Sends a write of a line past the caches, from a site: with the bytes `held` then, or with the present ones.
     pub fn write_past(&mut self, line: u64, site: Option<u32>, held: Option<[u8; 64]>) {
         match held.or_else(|| self.bytes(line)) {
             Some(data) => {
@@ -412,13 +408,13 @@ impl Out {
         }
     }
 
-    /// A read, with the bytes if they are wanted and new.
+    /// Sends a read, with the bytes if they are wanted and new.
     pub fn read(&mut self, op: u8, line: u64) {
         let data = self.now_known(line).then(|| self.bytes(line)).flatten();
         self.record(op, line, data);
     }
 
-    /// With `--read-data`: whether the trace did not have the line's contents until now.
+    /// Whether the line's contents are new to the trace, with `--read-data`.
     fn now_known(&mut self, line: u64) -> bool {
         let Some(known) = &mut self.known else {
             return false;
@@ -440,7 +436,6 @@ impl Out {
         }
     }
 
-    /// The address at which a line's bytes can be read now.
     fn address(&self, line: u64) -> Option<u64> {
         // At level `cpu` no page has a frame, and lines are addresses.
         let address = match line < FILES && self.level == Level::Memory {
@@ -463,12 +458,12 @@ impl Out {
 
     /// The bytes at a readable address of a line.
     pub fn bytes_at(&self, address: u64) -> [u8; 64] {
-        // SAFETY: the guest has touched the page, which is mapped at this address of ours, and unmapping is told
+        // SAFETY: the guest has touched the page, which is mapped at this address of ours, and we learn of unmapping
         // before it happens. Another thread may be writing there; then the line is dirty again and is sent again.
         unsafe { guest::host(address).cast::<[u8; 64]>().read_volatile() }
     }
 
-    /// Tells what memory holds of all pages that the trace has lines of, but for those that others may store to.
+    /// Sends the contents of all pages with lines in the trace, except for those that others may store to.
     pub fn tell_held(&mut self, is_others: impl Fn(u64) -> bool) {
         let pages = self.verified.take().filter(|_| !self.child);
         for first in pages.unwrap_or_default() {
@@ -489,7 +484,7 @@ impl Out {
         }
     }
 
-    /// Keeps what dirty lines hold, which soon cannot be read.
+    /// Keeps the bytes of dirty lines that soon cannot be read.
     pub fn capture(&mut self, lines: Vec<u64>) {
         for line in lines {
             match self.address(line) {

@@ -1,4 +1,4 @@
-//! Which callbacks a block of one-threaded code gets.
+//! Plans the callbacks of a block of one-threaded code.
 
 use std::ffi::c_void;
 
@@ -10,7 +10,7 @@ use super::word::{GROUPS, Parts, Word};
 use crate::flow::Use;
 use crate::group::{self, AccessGroup, Member};
 
-/// The callbacks to ask for at an instruction: of its loads and of its stores.
+/// The callbacks to request at an instruction: for its loads and for its stores.
 #[derive(Clone, Copy)]
 pub struct CallbackRequest {
     pub load: Option<OnAccess>,
@@ -33,8 +33,8 @@ fn parts(ordinal: usize, group: &AccessGroup, open: u32) -> Parts {
     }
 }
 
-/// The callbacks of each instruction of a block, if it has any, and the block's groups. With `apart`, loads and stores of one instruction are looked
-/// up apart.
+/// The callbacks of each instruction of a block, if it has any, and the block's groups. With `apart`, loads and stores
+/// of one instruction are looked up separately.
 pub fn plan(lists: &mut GroupLists, block: &[Use], apart: bool) -> CallbackPlan {
     let groups = match group::groups(block, apart) {
         groups if groups.len() <= GROUPS => groups,
@@ -81,7 +81,7 @@ fn requests(
                     }
                     (grouped::at_first, word.data())
                 };
-                // What loads and then stores is looked up at the store.
+                // An instruction that loads and then stores is looked up at the store.
                 Some(CallbackRequest {
                     load: Some(callback).filter(|_| !first.stores),
                     store: Some(callback).filter(|_| first.stores),

@@ -1,11 +1,11 @@
-//! Where in the program a record came from: the instruction, and the calls that led there.
+//! The place in the program of each record: the instruction, and the calls that led there.
 //!
-//! A shadow of each thread's stack is kept from the accesses themselves: a call stores its return address, and the address of that
-//! store says which frames are still alive, also after a `longjmp`. What the caller's site is is looked up only for a record.
+//! A shadow of each thread's stack is kept from the accesses themselves: a call stores its return address, and the
+//! address of that store says which frames are still alive, also after a `longjmp`. The caller's site is looked up only
+//! for a record.
 
 use std::collections::HashMap;
 
-/// A call that has not returned.
 struct CallFrame {
     pc: u64,
     stack: u64,
@@ -17,7 +17,7 @@ struct CallFrame {
 pub struct Sites {
     threads: Vec<Vec<CallFrame>>,
     numbers: HashMap<(u32, u64), u32>,
-    /// The number of the first: an earlier program of this process had the ones before.
+    /// The number of the first site; an earlier program of this process had those before.
     first: u32,
 }
 
@@ -41,14 +41,14 @@ impl Sites {
         &mut self.threads[at]
     }
 
-    /// Frames at `stack` or below are gone: their return addresses have been used or overwritten.
+    /// Drops frames at `stack` or below, whose return addresses have been used or overwritten.
     fn unwind(frames: &mut Vec<CallFrame>, stack: u64) {
         while frames.last().is_some_and(|frame| frame.stack <= stack) {
             frames.pop();
         }
     }
 
-    /// A call at `pc` has put its return address at `stack`.
+    /// Notes that a call at `pc` has put its return address at `stack`.
     pub fn call(&mut self, vcpu: u32, pc: u64, stack: u64) {
         let frames = self.frames(vcpu);
         Sites::unwind(frames, stack);
@@ -60,7 +60,7 @@ impl Sites {
     }
 
     /// The number of a part of a line that an instruction's site loads, from its first byte on: a site below that of
-    /// the instruction, at an address where no code lies. `tell` is called with it if it is new.
+    /// the instruction, at an address without code. `tell` is called with it if it is new.
     pub fn part(
         &mut self,
         site: u32,
@@ -75,7 +75,7 @@ impl Sites {
         })
     }
 
-    /// The number of the site of `pc`; `tell` is called with each that is new: its parent plus 1, its address.
+    /// The number of the site of `pc`; `tell` is called with each that is new, with its parent plus 1 and its address.
     pub fn number(&mut self, vcpu: u32, pc: u64, mut tell: impl FnMut(u32, u64)) -> u32 {
         self.frames(vcpu);
         let Sites {

@@ -1,5 +1,5 @@
-//! Whether the program has more than one thread, and the lock that its threads then take; and, where it forked and its processes are
-//! recorded in one order, the lock between these.
+//! The number of threads, one or more, and the lock that several take; and the lock between processes, if the program
+//! forked and its processes are recorded in one order.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -20,7 +20,8 @@ pub fn more() {
     SEVERAL.store(true, Ordering::SeqCst);
 }
 
-/// Takes the lock. It spins: a callback that waits holds up one thread of the program, and none of QEMU's locks.
+/// Takes the lock. It spins, because a callback that waits holds up one thread of the program, and none of QEMU's
+/// locks.
 pub fn lock() {
     let mut spins = 0u32;
     while LOCK.swap(true, Ordering::Acquire) {
@@ -37,7 +38,7 @@ pub fn lock() {
     }
 }
 
-/// Releases the lock; in a child, the one that its parent held.
+/// Releases the lock; in a child, the lock that its parent held.
 pub fn unlock() {
     if let Some(between) = between() {
         between.give_back();
@@ -45,7 +46,6 @@ pub fn unlock() {
     LOCK.store(false, Ordering::Release);
 }
 
-/// The lock between processes, if there are several.
 fn between() -> Option<&'static Lock> {
     // SAFETY: `share` was given one that is never unmapped.
     unsafe { BETWEEN.load(Ordering::Relaxed).as_ref() }
@@ -55,7 +55,7 @@ pub fn shared() -> bool {
     between().is_some()
 }
 
-/// From now on the ring is written by several processes. The caller holds the threads' lock; now it holds this one too.
+/// Has several processes write to the ring from now on. The caller holds the threads' lock, and now this one too.
 ///
 /// # Safety
 /// The lock is never unmapped.
@@ -64,7 +64,7 @@ pub unsafe fn share(lock: *const Lock) {
     take_between();
 }
 
-/// In a child, which has its parent's lock of threads and not the one between processes: takes that.
+/// Takes the lock between processes in a child, which has only its parent's lock of threads.
 pub fn take_between() {
     if let Some(between) = between() {
         between.take();

@@ -1,4 +1,4 @@
-//! What QEMU is asked to call for each block that it translates.
+//! The callbacks that QEMU is asked for, for each block that it translates.
 
 use std::ffi::{c_uint, c_void};
 use std::ptr::null_mut;
@@ -14,7 +14,6 @@ use crate::flow::{Flow, Use};
 use crate::insn::{self, InstructionKind, Turn};
 use crate::options::Level;
 
-/// The most bytes of an instruction (Intel SDM volume 2, 2.3.11).
 const LONGEST: usize = 15;
 
 pub extern "C" fn vcpu_begins(_: Id, vcpu: c_uint) {
@@ -96,7 +95,7 @@ pub extern "C" fn block(_: Id, block: Block) {
     });
 }
 
-/// The callbacks of an instruction at level `cpu`, of threads, or past the caches; `word` says which it is.
+/// Requests callbacks for an instruction at level `cpu`, of threads, or past the caches; `word` says which it is.
 fn unplanned(
     state: &PluginState,
     kind: InstructionKind,
@@ -126,7 +125,6 @@ fn unplanned(
     }
 }
 
-/// The instruction's bytes.
 fn bytes(insn: Insn) -> Vec<u8> {
     let mut bytes = vec![0; LONGEST];
     let length = (api().insn_data)(insn, bytes.as_mut_ptr().cast(), LONGEST);

@@ -1,7 +1,7 @@
-//! A check of groups against QEMU's own word, for tests: with `SARDONYX_RECORDER_CHECK` in its environment, one-threaded code of
-//! grouped accesses also has a callback for each of them, which holds against what the group said where the access is,
-//! how large it is and what it does, that the accesses come in that order and number, and that the caches know of each store.
-//! The first that differs ends the recording. The trace has a note of how many were checked.
+//! A check of groups against QEMU, for tests: with `SARDONYX_RECORDER_CHECK` in its environment, one-threaded code of
+//! grouped accesses also has a callback for each of them. It compares the place, the size and the kind of the access
+//! with the group's, the order and the number of the accesses, and whether the caches know of each store. The first
+//! that differs ends the recording. The trace has a note of how many were checked.
 
 use std::cell::Cell;
 use std::ffi::{c_uint, c_void};
@@ -21,7 +21,7 @@ pub const VARIABLE: &str = "SARDONYX_RECORDER_CHECK";
 pub struct CheckCounts {
     accesses: u64,
     spared: u64,
-    /// Runs of blocks, and how many of them were left early.
+    /// The number of runs of blocks, and of those that were left early.
     blocks: u64,
     left_early: u64,
 }
@@ -35,7 +35,7 @@ impl CheckCounts {
     }
 }
 
-/// A block: how many of its grouped accesses there are, and how many of them have been seen in this run.
+/// A block: the number of its grouped accesses, and of those that have been seen in this run.
 struct Expected {
     address: u64,
     accesses: usize,
@@ -46,7 +46,7 @@ struct ExpectedPart {
     block: &'static Expected,
     member: Member,
     before: usize,
-    /// Number of its group, if the group's place is kept, and the distance from there.
+    /// The number of its group, if the group's place is kept, and the distance from there.
     group: Option<(usize, u64)>,
     leads: bool,
 }
@@ -89,7 +89,7 @@ pub fn ask(block: Block, groups: &[AccessGroup]) {
 }
 
 extern "C" fn at_block(_: c_uint, data: *mut c_void) {
-    // SAFETY: `ask` hands over what lives on; the only thread uses it.
+    // SAFETY: `ask` passes a value that lives on; only one thread uses it.
     let block = unsafe { &*data.cast::<Expected>() };
     with(|state| {
         if let Some(checked) = &mut state.checked {
@@ -107,7 +107,7 @@ extern "C" fn at_access<const STORE: bool>(
     address: u64,
     data: *mut c_void,
 ) {
-    // SAFETY: as above.
+    // SAFETY: `ask` passes a value that lives on; only one thread uses it.
     let part = unsafe { &*data.cast::<ExpectedPart>() };
     if threaded() {
         return;
@@ -132,7 +132,6 @@ extern "C" fn at_access<const STORE: bool>(
     );
 }
 
-/// Compares an access with what its group said.
 fn wrong(
     state: &mut PluginState,
     part: &ExpectedPart,

@@ -1,4 +1,5 @@
-//! A group of accesses as its callback is given it, in one word, and where each group of the block that runs was looked up last.
+//! A group of accesses in one word, as its callback gets it, and the place where each group of the running block was
+//! looked up last.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -7,32 +8,30 @@ use crate::caches::LINE_BYTES;
 
 pub const GROUPS: usize = 1 << ORDINAL;
 
-/// The lowest address of each group of the block that runs, if it has stores to come. One block runs at a time.
+/// The lowest address of each group of the running block, if it has stores to come. One block runs at a time.
 static LOW: [AtomicU64; GROUPS] = [const { AtomicU64::new(0) }; GROUPS];
 
-/// The lowest address of the group with this number, where it was looked up last.
+/// The lowest address of the group with this number when it was looked up last.
 pub fn low_of(ordinal: usize) -> u64 {
     LOW[ordinal].load(Relaxed)
 }
 
-/// Bits of a number below a line's bytes.
+/// The bits of a number below a line's bytes.
 const BYTE: u32 = 6;
 const ORDINAL: u32 = 8;
 
-/// A group as its callback is given it, in the one word that there is: to load more would cost as much as the look.
-/// From the lowest bit on: how far it reaches from its lowest address to its last byte, to the first byte that is
-/// stored, and to the last; how far the first member is from the lowest address; whether any member stores; the group's
-/// number in the block; and the number of the list of groups with stores to come.
+/// A group in the one word that its callback gets: to load more would cost as much as the look. From the lowest bit on
+/// it has the distance from its lowest address to its last byte, to the first stored byte and to the last one; the
+/// distance of the first member from the lowest address; whether any member stores; the group's number in the block;
+/// and the number of the list of groups with stores to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word(u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// To the last byte.
     pub last: u8,
-    /// To the first byte and the last that are stored.
+    /// The distances to the first and the last stored byte.
     pub stored: Option<(u8, u8)>,
-    /// To the first member.
     pub first: u8,
     pub ordinal: u8,
     /// The number of the list of groups that have stores to come there.
@@ -98,19 +97,19 @@ impl Word {
         LOW[self.ordinal()].store(low, Relaxed);
     }
 
-    /// The lines that it has stores to come to: an address in each.
+    /// An address in each line that it has stores to come to.
     pub fn to_come(self) -> impl Iterator<Item = u64> {
         let lines = self.lines(low_of(self.ordinal()));
         lines.filter(|line| line.2).map(|(start, _, _)| start)
     }
 
-    /// The lowest address, from the first member's.
+    /// The lowest address, given the first member's.
     #[inline(always)]
     pub fn low(self, address: u64) -> u64 {
         address.wrapping_sub(self.byte(3))
     }
 
-    /// The one or two lines: an address and a number of bytes in each, and whether any of it is stored.
+    /// The one or two lines: an address and a number of bytes in each, and whether any of them is stored.
     pub fn lines(self, low: u64) -> impl Iterator<Item = (u64, u64, bool)> {
         let (split, all) = (LINE_BYTES - low % LINE_BYTES, self.last() + 1);
         let (below, above) = self.stores_at(split);

@@ -18,7 +18,7 @@ use crate::{DeviceError, Result};
 pub struct Checked {
     #[serde(flatten)]
     pub shape: Shape,
-    /// The number of the last commit; none if the tables cannot be read.
+    /// The number of the last commit; `None` if the tables cannot be read.
     pub commit: Option<u64>,
     pub live_blocks: u64,
     /// Distinct contents, each of which was read and compared with its checksum.
@@ -89,7 +89,7 @@ pub fn check_on(
     Ok(Some(checked))
 }
 
-/// Has a file read from the disk, as far as the system can.
+/// Has a file read from the disk, as far as the system allows.
 fn forget(files: &dyn StoreFiles, name: &str) {
     if let Ok(file) = files.open(name, How::Read) {
         let _ = file.forget_cached();
@@ -126,7 +126,7 @@ impl Checked {
     }
 }
 
-/// Reads a slot into `block` and holds it against its checksum, and its references against the blocks `of` it.
+/// Reads a slot into `block`, and compares it with its checksum and its references with the blocks `of` it.
 fn check_slot(
     bytes: &dyn Bytes,
     slot: u32,

@@ -1,4 +1,4 @@
-//! The store that counts what every operation would take: any design's, on the blocks of the volume.
+//! The store that counts the cost of every operation: any design's, on the blocks of the volume.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -16,7 +16,7 @@ pub(crate) fn store(
     writing: Writing,
 ) -> Result<Box<dyn Store + Send>> {
     let shape = volume.shape();
-    // What is executed has files of its own, which the volume's contents fill at every start.
+    // An executed store has files of its own, which are filled from the volume at every start.
     let folder = volume.folder().join(EXECUTED);
     match fs::remove_dir_all(&folder) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -43,8 +43,7 @@ pub(crate) fn store(
     })
 }
 
-/// The volume's slot of the block that is being written, and its bytes, so that they are not read from the
-/// disk once more.
+/// The volume's slot of the block that is being written, and its bytes, so that they are not read from the disk again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Writing(Arc<Mutex<WrittenBlock>>);
 
@@ -67,7 +66,7 @@ impl Writing {
     }
 }
 
-/// A store's blocks are those of the volume, so that they are not in memory a second time.
+/// The blocks of a store are those of the volume, so that they are not in memory a second time.
 #[derive(Debug)]
 struct OnDisk {
     bytes: Arc<dyn Bytes>,
@@ -92,8 +91,8 @@ impl BlockContents for OnDisk {
         }
         drop(now);
         let place = u64::from(place) * self.block_bytes + at as u64;
-        // A block that cannot be read costs an error to whoever reads it. The model takes it for zeros, so
-        // that from then on its counts of rows in common may be wrong.
+        // A block that cannot be read is an error to its reader. The model takes it for zeros, so its counts of rows in
+        // common may be wrong from then on.
         if self.bytes.read_at(into, place).is_err() {
             into.fill(0);
         }

@@ -22,7 +22,6 @@ pub struct Requests {
     pub flushes: u64,
 }
 
-/// The counters of a device since its start.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeviceCounters {
     #[serde(flatten)]
@@ -35,7 +34,7 @@ pub struct DeviceCounters {
     pub write_time: Quantiles,
     pub discard_time: Quantiles,
     pub flush_time: Quantiles,
-    /// Blocks that the design has been told of; it counts once it knows all.
+    /// The number of blocks that the design has been told; it counts once it knows all.
     pub told_blocks: u32,
     pub totals: Totals,
 }
@@ -150,13 +149,13 @@ impl Device {
 
     fn totals(&self) -> Totals {
         let now = self.design.totals();
+        // A design that does not know all blocks yet has counted nothing.
         if self.told < self.volume.shape().blocks() {
             return since(now.clone(), &now);
         }
         since(now, &self.before)
     }
 
-    /// Reads bytes.
     pub fn read(&mut self, offset: u64, into: &mut [u8]) -> Result<()> {
         self.requests.reads += 1;
         self.requests.read_bytes += into.len() as u64;
@@ -180,7 +179,7 @@ impl Device {
     /// Writes bytes; a block that is written in part is read, changed and written.
     ///
     /// # Errors
-    /// If the disk refuses, as one that is full. Blocks before the refused one are written.
+    /// If the disk refuses, for example because it is full. Blocks before the refused one are written.
     pub fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
         self.requests.writes += 1;
         self.requests.written_bytes += bytes.len() as u64;
@@ -206,7 +205,7 @@ impl Device {
         Ok(())
     }
 
-    /// Whole blocks within this range lose their contents and read as zeros.
+    /// Takes the contents of whole blocks within this range, which then read as zeros.
     pub fn trim(&mut self, offset: u64, length: u64) -> Result<()> {
         self.requests.trims += 1;
         for part in parts(self.block_bytes(), offset, length) {
@@ -227,12 +226,10 @@ impl Device {
         Ok(self.design.flush()?)
     }
 
-    /// Free room of the file of blocks, in at most so many pieces; see [`Volume::spare_room`].
     pub fn spare_room(&mut self, runs: usize) -> Option<SpareRoom> {
         self.volume.spare_room(runs)
     }
 
-    /// Takes it back; see [`Volume::given_back`].
     pub fn given_back(&mut self, room: SpareRoom, done: bool) {
         self.volume.given_back(room, done);
     }
@@ -243,7 +240,7 @@ impl Device {
         self.volume.end()
     }
 
-    /// The runs of blocks over these bytes that have contents, and that have none.
+    /// The runs of blocks over these bytes, each with contents or without.
     pub fn extents(&self, offset: u64, length: u64) -> impl Iterator<Item = BlockRun> + '_ {
         let block_bytes = self.block_bytes() as u64;
         let mut next = (offset / block_bytes) as u32;
@@ -285,7 +282,7 @@ impl Device {
         Ok(())
     }
 
-    /// Changes a part of a block; `whole` is what the block is if the part is all of it.
+    /// Changes a part of a block; `whole` has the block's new bytes if the part is all of it.
     fn change(
         &mut self,
         part: BlockPart,
@@ -309,7 +306,6 @@ impl Device {
     }
 }
 
-/// A request's share of one block.
 #[derive(Clone, Copy, Debug)]
 struct BlockPart {
     block: u32,
@@ -335,7 +331,7 @@ fn parts(block_bytes: usize, offset: u64, length: u64) -> impl Iterator<Item = B
     })
 }
 
-/// The totals less those before; live and stored blocks stay as they are.
+/// The totals minus those before; live and stored blocks stay as they are.
 fn since(mut now: Totals, before: &Totals) -> Totals {
     now.writes -= before.writes;
     now.duplicate_writes -= before.duplicate_writes;

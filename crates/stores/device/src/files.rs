@@ -1,8 +1,8 @@
-//! The calls of the file system that a store makes, behind one trait, so that a test can put a disk
-//! beneath it that loses its power, refuses to sync or has bad sectors.
+//! The file system calls of a store, behind one trait, so that a test can put a disk below it that loses its power,
+//! refuses to sync or has bad sectors.
 //!
-//! All files of a store are in one folder. Only the rival's own files (`DIR/rival`) do not come through
-//! here: they are made anew at each start and nothing that was flushed depends on them.
+//! All files of a store are in one folder. Only the rival's own files (`DIR/rival`) do not go through this trait: they
+//! are made again at each start and nothing that was flushed depends on them.
 
 use std::fmt::Debug;
 use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
@@ -24,23 +24,20 @@ pub enum How {
 pub trait StoreFiles: Debug + Send + Sync {
     fn folder(&self) -> &Path;
 
-    /// Names of all that is in the folder.
     fn names(&self) -> io::Result<Vec<String>>;
 
-    /// Opens a file.
     fn open(&self, name: &str, how: How) -> io::Result<Arc<dyn Bytes>>;
 
-    /// Gives a file another name, at once and instead of whatever had that.
+    /// Renames a file in one step, and replaces the file that had the new name.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 
-    /// Takes a file away.
     fn remove(&self, name: &str) -> io::Result<()>;
 
-    /// All names are on the disk when it returns, that of the folder too.
+    /// Brings all names to the disk, with that of the folder.
     fn sync_names(&self) -> io::Result<()>;
 
-    /// Takes the lock on a file, made if `make` and it is not there; `None` if somebody has it. It is held
-    /// as long as what comes back lives.
+    /// Takes the lock on a file, which is made if `make` is set and it is missing; `None` if another process has the
+    /// lock. It is held as long as the result lives.
     fn lock(&self, name: &str, make: bool) -> io::Result<Option<Box<dyn Debug + Send + Sync>>>;
 }
 
@@ -51,29 +48,26 @@ pub trait Bytes: Debug + Send + Sync {
     /// The disk's; `UnexpectedEof` where the file ends before.
     fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()>;
 
-    /// Writes all.
+    /// Writes all bytes.
     ///
     /// # Errors
     /// The disk's; any part may have been written.
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
 
-    /// Bytes in it.
     fn length(&self) -> io::Result<u64>;
 
-    /// Cuts it or adds zeros.
     fn set_length(&self, bytes: u64) -> io::Result<()>;
 
-    /// All that was written is on the disk when this returns.
+    /// Brings everything written to the disk.
     ///
     /// # Errors
-    /// The disk's. What was written since the last sync may then be lost, although reads give it.
+    /// The disk's. Data written since the last sync may then be lost, although reads return them.
     fn sync(&self) -> io::Result<()>;
 
-    /// The system reads it from the disk the next time and not from its memory, but for what is not yet
-    /// synced.
+    /// Has the system read the file from the disk next time and not from its memory, except for data not yet synced.
     fn forget_cached(&self) -> io::Result<()>;
 
-    /// Gives the disk these bytes back; they read as zeros. False if the file system cannot.
+    /// Gives these bytes back to the disk; they read as zeros. False if the file system cannot.
     fn punch(&self, at: u64, length: u64) -> io::Result<bool>;
 }
 
@@ -90,14 +84,14 @@ impl Disk {
     }
 
     /// Makes the folder, private to its owner, and those above it, if they are missing; their names are on the disk
-    /// when this returns.
+    /// when it returns.
     pub fn make(&self) -> io::Result<()> {
         let missing: Vec<&Path> = (self.folder.ancestors())
             .take_while(|path| !path.as_os_str().is_empty() && !path.exists())
             .collect();
         if missing.is_empty() && self.names()?.is_empty() {
-            // An empty folder that is there becomes the store's. Whoever may use it but does not own it
-            // cannot change this; the files are private in any case.
+            // An empty folder that exists becomes the store's. A user who may use it but does not own it cannot change
+            // its mode; the files are private in any case.
             let _ = fs::set_permissions(&self.folder, Permissions::from_mode(0o700));
         }
         for path in missing.into_iter().rev() {
@@ -110,8 +104,8 @@ impl Disk {
     }
 }
 
-/// Brings the name of a folder to the disk, unless the folder above it is closed to us, so that somebody
-/// else has made this one.
+/// Brings the name of a folder to the disk, unless we may not open the folder above it, which another user has made
+/// then.
 fn sync_folder_of(path: &Path) -> io::Result<()> {
     match path.canonicalize()?.parent().map(File::open) {
         Some(Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),

@@ -1,4 +1,4 @@
-//! The folder of a device: who may use it, and the size, block size and design it was made with.
+//! The folder of a device: its lock, and the size, block size and design that it was made with.
 
 use std::fmt::Debug;
 use std::io;
@@ -12,29 +12,28 @@ use crate::tables::{is_ours, read_mark, read_shape};
 use crate::{DeviceError, Result};
 
 const SHAPE: &str = "store.json";
-/// The name of the shape's file until all other files are there.
+/// The name of the shape's file until all other files exist.
 const SHAPE_NEW: &str = "store.json.new";
 const LOCK: &str = "lock";
-/// The bytes of the blocks.
 pub(crate) const BLOCKS: &str = "blocks";
 /// The engine's folder of layout 1.
 const OLD_TABLES: &str = "tables";
 /// The files of a store that is executed, made anew with every start.
 pub(crate) const EXECUTED: &str = "rival";
 
-/// A folder that nobody else uses as long as this lives.
+/// A folder that no other process uses as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Folder {
     pub files: Arc<dyn StoreFiles>,
     pub shape: Shape,
-    /// The file of the shape is damaged or missing; a table has it as well.
+    /// Set if the file of the shape is damaged or missing; a table has the shape as well.
     pub shape_is_lost: bool,
-    /// `None` where a copy has no file to lock, and nothing is written.
+    /// `None` if the folder is a copy without a file to lock, where nothing is written.
     pub lock: Option<Box<dyn Debug + Send + Sync>>,
 }
 
 impl Folder {
-    /// Opens the folder of a store, or makes one. Returns also whether it is new, and its files must be made.
+    /// Opens the folder of a store, or makes one. Returns also whether it is new, so that its files must be made.
     pub fn open_or_make(files: Arc<dyn StoreFiles>, wanted: Wanted) -> Result<(Folder, bool)> {
         let path = files.folder().to_owned();
         let names = names(&*files)?;
@@ -62,7 +61,7 @@ impl Folder {
             return Err(nameless(&*files));
         }
         if has(SHAPE_NEW) && has_commits(&*files)? {
-            // The store was made, and the disk has lost the last step of it.
+            // The store was complete, and the disk has lost the last step, the rename.
             let renamed = files
                 .rename(SHAPE_NEW, SHAPE)
                 .and_then(|()| files.sync_names());
@@ -79,7 +78,7 @@ impl Folder {
         };
         let files = &folder.files;
         let write = || -> io::Result<()> {
-            // A start that was broken off before the store was made has left these behind.
+            // A start that was broken off before the store was complete has left these files.
             let is_kept = |name: &str| [LOCK, EXECUTED, SHAPE_NEW].contains(&name);
             for name in names.iter().filter(|name| !is_kept(name)) {
                 files.remove(name)?;
@@ -94,7 +93,7 @@ impl Folder {
         Ok((folder, true))
     }
 
-    /// Opens the folder of an existing store, to be written or only read.
+    /// Opens the folder of an existing store, for writing or only for reading.
     pub fn open(files: Arc<dyn StoreFiles>, write: bool) -> Result<Folder> {
         let written = written_shape(&*files);
         let (shape, shape_is_lost) = match (read_shape(&*files), written) {
@@ -139,7 +138,6 @@ impl Folder {
     }
 }
 
-/// The shape as its own file has it.
 fn written_shape(files: &dyn StoreFiles) -> Result<Shape> {
     let file = files.folder().join(SHAPE);
     let bytes = read_all(files, SHAPE).map_err(|error| match error.kind() {
@@ -180,7 +178,7 @@ fn nameless(files: &dyn StoreFiles) -> DeviceError {
     ))
 }
 
-/// A folder that was never completed, but in which something was flushed.
+/// Whether something was flushed to a folder that was never completed.
 fn has_commits(files: &dyn StoreFiles) -> Result<bool> {
     match read_mark(files) {
         Ok((mark, _)) => Ok(mark.commit > 0),

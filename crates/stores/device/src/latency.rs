@@ -1,4 +1,4 @@
-//! How long requests took within the device.
+//! The times of requests within the device.
 
 use std::time::Instant;
 
@@ -14,19 +14,16 @@ pub enum RequestKind {
     Flush,
 }
 
-/// Times of one kind of request, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Quantiles {
     pub count: u64,
     pub median_us: f64,
-    /// The 99th percentile.
     pub p99_us: f64,
-    /// The 99.9th percentile.
     pub p999_us: f64,
     pub most_us: f64,
 }
 
-/// Nanoseconds of an hour; what takes longer counts as that.
+/// Nanoseconds of an hour; a longer request counts as an hour.
 const LONGEST: u64 = 3600 * 1_000_000_000;
 
 /// Times of all kinds of requests, to three digits.
@@ -41,7 +38,6 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Records a request that has ended now, with or without an error.
     pub fn ended(&mut self, asked: RequestKind, began: Instant) {
         let nanoseconds = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.0[asked as usize].saturating_record(nanoseconds.max(1));

@@ -1,9 +1,9 @@
-//! A block device in a folder: equal blocks are kept once, with a checksum and a count of their
-//! references, and what was flushed survives the end of the process and of the machine's power.
+//! A block device in a folder: equal blocks are kept once, with a checksum and a count of their references, and flushed
+//! data survive the end of the process and of the machine's power.
 //!
-//! [`StoreFiles`] is all that it asks of the file system, [`Volume`] keeps the bytes, [`Device`] adds requests of any length and a design that counts what
-//! each would take, [`check`] reads everything and says what is wrong. docs/store/device.md has the
-//! layout of the folder. Left out: the network protocol, which is nbdkit's (crates/stores/nbd).
+//! [`StoreFiles`] is all that it needs of the file system, [`Volume`] keeps the bytes, [`Device`] adds requests of any
+//! length and a design that counts their cost, [`check`] reads everything and says what is wrong. docs/store/device.md
+//! has the layout of the folder. Left out: the network protocol, which is nbdkit's (crates/stores/nbd).
 #![forbid(unsafe_code)]
 
 mod check;
@@ -27,10 +27,9 @@ pub use latency::{Quantiles, RequestKind};
 pub use shape::{Shape, Wanted};
 pub use volume::{BlockRun, Limits, SpareRoom, Volume};
 
-/// Why something was not done. What was flushed is not affected.
+/// The reason why something was not done. Flushed data are not affected.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// The request makes no sense here; the message has the remedy.
     #[error("{0}")]
     Bad(String),
     #[error("{0}: {1}")]
@@ -41,10 +40,8 @@ pub enum DeviceError {
          was lost; `sardonyx store check` looks again"
     )]
     Tables(String),
-    /// The disk has refused to sync, and nothing is written any more.
     #[error("{0}")]
     Stopped(String),
-    /// The disk holds other bytes than were written.
     #[error("{0}; `sardonyx store check` lists what is lost")]
     Damaged(String),
     #[error(transparent)]
@@ -72,5 +69,4 @@ impl DeviceError {
     }
 }
 
-/// A result, or why there is none.
 pub type Result<T> = std::result::Result<T, DeviceError>;

@@ -1,9 +1,9 @@
-//! A file whose every page is there twice, each copy with a sum of its own, so that a bad sector or a flipped
-//! bit costs nothing: the other copy serves.
+//! A file with two copies of every page, each with a sum of its own, so that a bad sector or a flipped bit costs
+//! nothing: the other copy serves.
 //!
-//! A page is 4,096 bytes: what is kept, the page's number, BLAKE3 over both. 256 pages are followed by their
-//! copies, a mebibyte away, and so on. Pages are written as a whole and never anew, but after an attempt that
-//! nobody was told of. Left out: what the pages hold (`tables.rs`).
+//! A page is 4,096 bytes: the kept bytes, the page's number, and BLAKE3 over both. 256 pages are followed by their
+//! copies, a mebibyte away, and so on. Pages are written as a whole and never again, except after an attempt that
+//! failed. Left out: what the pages hold (`tables.rs`).
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Twice {
         }
     }
 
-    /// Pages of which one copy was read and found lost, while the other serves.
+    /// The number of pages of which one copy was read and found lost, while the other serves.
     pub fn lost_copies(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
@@ -102,7 +102,7 @@ impl Twice {
         Ok(whole.then(|| kept.try_into().expect("a page's bytes")))
     }
 
-    /// This many bytes from the beginning of a page on; `None` if a page of them has no whole copy.
+    /// Reads this many bytes from the beginning of a page; `None` if one of the pages has no whole copy.
     pub fn read(&self, first: u64, bytes: usize) -> io::Result<Option<Vec<u8>>> {
         let mut read = Vec::new();
         for page in first.. {
@@ -118,7 +118,7 @@ impl Twice {
         Ok(Some(read))
     }
 
-    /// Writes bytes from the beginning of a page on; the rest of the last page is zeros.
+    /// Writes bytes from the beginning of a page; the rest of the last page is zeros.
     pub fn write(&self, first: u64, bytes: &[u8]) -> io::Result<()> {
         let mut page = first;
         let mut rest = bytes;

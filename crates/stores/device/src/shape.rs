@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::{DeviceError, Result};
 use sardonyx_store::Named;
 
-/// The layout of the folder; another layout gets another number. 1 had its tables in an engine that could
-/// not tell damage from a torn end.
+/// The layout of the folder; another layout gets another number. Layout 1 had its tables in an engine that could not
+/// tell damage from a torn end.
 pub(crate) const FORMAT: u32 = 3;
 
-/// Values that a user asks for; those that are left out are the folder's.
+/// The values that a user asks for; missing ones are the folder's.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
@@ -23,15 +23,12 @@ pub struct Wanted {
     pub block_bytes: Option<u32>,
 }
 
-/// The size, block size and design of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shape {
     pub(crate) format: u32,
     pub design: Named,
-    /// The device's size in bytes.
     pub size_bytes: u64,
-    /// The block's size in bytes.
     pub block_bytes: u32,
 }
 

@@ -1,13 +1,13 @@
-//! The tables on disk: which slot has a block's content, and what is in each slot.
+//! The tables on disk: the slot of each block's content, and the content of each slot.
 //!
-//! `table.G` is all of both tables as they were at some commit, `log.G` the commits since then, each
-//! with a sum over itself and all before it. `mark` stands apart: it has the number and the sum of the
-//! last commit, and is written after that commit is on the disk. So an end that is torn, which the mark
-//! does not know, is told from damage to what it knows, and damage is refused. When a log has become
-//! longer than its table, a new table and an empty log begin generation G + 1.
+//! `table.G` is all of both tables as they were at some commit, `log.G` the commits since then, each with a sum over
+//! itself and all before it. `mark` is a file of its own: it has the number and the sum of the last commit, and is
+//! written after that commit is on the disk. So a torn end, which the mark does not know, is told from damage to what
+//! it knows, and damage is refused. When a log has become longer than its table, a new table and an empty log begin
+//! generation G + 1.
 //!
-//! Tables and logs are in pages that are there twice ([`Twice`]); a commit begins a page of its own, so that
-//! none that is on the disk is written again.
+//! Tables and logs are in pages that are there twice ([`Twice`]); a commit begins a page of its own, so that no page on
+//! the disk is written again.
 //!
 //! Numbers are little-endian, sums BLAKE3. Left out: how the tables are used (`volume.rs`).
 
@@ -20,14 +20,14 @@ use crate::mirror::{KEPT, Twice, whole_pages};
 use crate::{DeviceError, Result};
 use sardonyx_store::Named;
 
-/// A content's checksum and name: BLAKE3.
+/// The BLAKE3 of a content, which is its checksum and its name.
 pub(crate) type Digest = [u8; 32];
 
 pub(crate) const NOTHING: u32 = 0;
 
 pub(crate) const MARK: &str = "mark";
 const MARK_MAGIC: u64 = u64::from_le_bytes(*b"SARDmark");
-/// The mark is kept twice, in sectors that no disk writes at once, and written in turn.
+/// The places of the two copies of the mark, in sectors that no disk writes at once. They are written in turn.
 const COPIES: [u64; 2] = [0, 4096];
 const MARK_BYTES: usize = 512;
 
@@ -37,13 +37,13 @@ const NAME_BYTES: usize = 32;
 
 const RECORD_MAGIC: u32 = u32::from_le_bytes(*b"SARc");
 const RECORD_HEAD: usize = 24;
-/// A block, and its slot's number and one.
+/// The bytes of an entry of a block: the block's number, and its slot's number plus one.
 const BLOCK_BYTES: usize = 8;
 const SLOT_BYTES: usize = 40;
 const SUM: usize = 32;
-/// Slots that a disk may refuse while a server runs.
+/// The number of slots that a disk may refuse while a server runs.
 pub(crate) const SET_ASIDE: usize = 1 << 12;
-/// Bytes of a file that are in memory at once.
+/// The bytes of a file that are in memory at once.
 const STRETCH: usize = 1 << 20;
 
 pub(crate) fn table_name(generation: u64) -> String {
@@ -54,7 +54,6 @@ pub(crate) fn log_name(generation: u64) -> String {
     format!("log.{generation}")
 }
 
-/// The generation of a file of this module.
 fn generation_of(name: &str) -> Option<u64> {
     let number = name.strip_prefix("table.").or(name.strip_prefix("log."))?;
     number.parse().ok()
@@ -64,7 +63,7 @@ pub(crate) fn is_ours(name: &str) -> bool {
     name == MARK || generation_of(name).is_some()
 }
 
-/// A slot's block; none without references.
+/// The content of a slot; none without references.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SlotEntry {
     pub references: u32,
@@ -73,7 +72,7 @@ pub(crate) struct SlotEntry {
 
 #[derive(Debug, Default)]
 pub(crate) struct Map {
-    /// By block: [`NOTHING`], or the slot's number and one.
+    /// For each block [`NOTHING`], or the slot's number plus one.
     pub blocks: Vec<u32>,
     pub slots: Vec<SlotEntry>,
 }
@@ -91,10 +90,10 @@ impl Map {
         Some(())
     }
 
-    /// `None` of a slot that no device of this size has.
+    /// Sets a slot; `None` if no device of this size has it.
     fn set_slot(&mut self, slot: u32, kept: SlotEntry) -> Option<()> {
-        // At most one content a block, as many that are free after the next commit, and slots that the
-        // disk has refused.
+        // There is at most one content for each block, as many slots that are free after the next commit, and those
+        // that the disk has refused.
         if slot as usize > 2 * self.blocks.len() + SET_ASIDE {
             return None;
         }
@@ -112,7 +111,7 @@ pub(crate) struct CommitMark {
     pub generation: u64,
     pub commit: u64,
     log_bytes: u64,
-    /// Over the table and those bytes.
+    /// The sum over the table and those bytes.
     sum: Digest,
     pub is_clean: bool,
 }
@@ -157,20 +156,20 @@ impl CommitMark {
 #[derive(Debug)]
 pub(crate) struct ReadTables {
     pub map: Map,
-    /// The last commit: that of the mark, or a later one whose mark was not written any more.
+    /// The last commit: that of the mark, or a later one whose mark could no longer be written.
     pub mark: CommitMark,
     pub beyond: u64,
     pub copy_is_lost: bool,
-    /// Copies of pages of the table and the log that cannot be read or are not whole; the others serve.
+    /// The number of lost copies of pages of the table and the log, for which the other copies serve.
     pub lost_pages: u64,
     /// Bytes of the table and the log that were read and agree with the sums.
     pub bytes_read: u64,
-    /// Bytes at the log's end that are no commit.
+    /// The bytes at the log's end that are no commit.
     pub torn_bytes: u64,
 }
 
-/// Brings every file that may be in doubt to the disk and then has it read from there: what a failed sync
-/// has left in the system's memory is not on the disk.
+/// Brings every file that may be in doubt to the disk and then has it read from there, because a failed sync may leave
+/// data only in the system's memory.
 pub(crate) fn disbelieve(files: &dyn StoreFiles, names: &[&str]) -> Result<()> {
     for name in names {
         let file = open(files, name, How::Write)?;
@@ -215,6 +214,8 @@ pub(crate) fn read(files: &dyn StoreFiles, shape: &Shape) -> Result<ReadTables> 
         if !is_known
             && number <= known.max(commit)
             && (at, number, sum) != (known_bytes, known, mark.sum)
+        // At the end of the bytes that the mark knows, number and sum must be the mark's: otherwise the log is older,
+        // or of another store.
         {
             let what = format!("ends with commit {number}, and is not the log of commit {known}");
             return Err(damaged(files, &name, &what));
@@ -255,8 +256,8 @@ pub(crate) fn read(files: &dyn StoreFiles, shape: &Shape) -> Result<ReadTables> 
     })
 }
 
-/// An error if there are commits of a later generation: both copies of the mark had named it before the first of
-/// them, so what the disk has of the mark is old.
+/// An error if there are commits of a later generation: both copies of the mark had named it before the first of them,
+/// so the disk has an old mark.
 fn not_older(files: &dyn StoreFiles, generation: u64) -> Result<()> {
     let names = files.names();
     for name in names.map_err(|error| failed(files, MARK, error))? {
@@ -272,7 +273,7 @@ fn not_older(files: &dyn StoreFiles, generation: u64) -> Result<()> {
     Ok(())
 }
 
-/// Fills the map from a table; the commit that it is of, its sum and its bytes.
+/// Fills the map from a table. Returns its commit, its sum and its bytes.
 fn read_table(
     files: &dyn StoreFiles,
     file: &Twice,
@@ -323,7 +324,7 @@ fn read_table(
     Ok((u64_at(&head, 88), sum, length))
 }
 
-/// The shape as the head of the current table has it; `None` if that cannot be read.
+/// The shape in the head of the current table; `None` if it cannot be read.
 pub(crate) fn read_shape(files: &dyn StoreFiles) -> Option<Shape> {
     let generation = read_mark(files).ok()?.0.generation;
     let table = files.open(&table_name(generation), How::Read).ok()?;
@@ -350,7 +351,7 @@ fn head_of(shape: &Shape) -> [u8; HEAD_BYTES] {
     head
 }
 
-/// A file from its beginning, summed on the way.
+/// A file that is read from its beginning and summed on the way.
 struct SummedFile<'a> {
     file: &'a Twice,
     page: u64,
@@ -377,7 +378,7 @@ impl SummedFile<'_> {
         *self.sum.finalize().as_bytes()
     }
 
-    /// The next bytes; an end of the file where a page is lost.
+    /// The next bytes; a lost page reads as the file's end.
     fn take(&mut self, bytes: usize) -> io::Result<&[u8]> {
         while self.buffer.len() - self.from < bytes {
             self.sum.update(&self.buffer[..self.from]);
@@ -392,7 +393,7 @@ impl SummedFile<'_> {
     }
 }
 
-/// A commit in the log: a head, blocks, slots, and the sum of the one before and all of this.
+/// A commit in the log: a head, blocks, slots, and the sum over the sum before and all of this.
 struct CommitRecord {
     bytes: Vec<u8>,
 }
@@ -425,8 +426,8 @@ impl CommitRecord {
     }
 }
 
-/// The commit of this number that begins here; `None` if there is none that is whole. An error of the disk
-/// is one where bytes cannot be read.
+/// Reads the commit of this number that begins here; `None` if there is no whole one. Bytes that cannot be read are an
+/// error of the disk.
 fn read_record(
     log: &Twice,
     at: u64,
@@ -496,7 +497,6 @@ fn damaged(files: &dyn StoreFiles, name: &str, what: &str) -> DeviceError {
 pub(crate) enum Refused {
     /// There was no room; nothing is in doubt, and the commit can be tried again.
     Full(DeviceError),
-    /// From now on it is unknown what is on the disk.
     InDoubt(DeviceError),
 }
 
@@ -511,7 +511,7 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// The tables of a new, empty store; everything but their names is on the disk.
+    /// Makes the tables of a new, empty store; everything except their names is on the disk.
     pub fn make(files: Arc<dyn StoreFiles>, shape: &Shape) -> Result<Tables> {
         let map = Map::empty(shape);
         let (sum, table_bytes) = write_table(&*files, shape, 0, 0, &map)?;
@@ -539,7 +539,7 @@ impl Tables {
         Ok(tables)
     }
 
-    /// The tables that were found, ready for further commits. Files of other generations are removed once both copies
+    /// Prepares the tables that were found for further commits. Files of other generations are removed once both copies
     /// of the mark are on the disk.
     pub fn go_on(files: Arc<dyn StoreFiles>, shape: &Shape, found: &ReadTables) -> Result<Tables> {
         let (mark, table, log) = (
@@ -562,7 +562,7 @@ impl Tables {
             table_bytes,
         };
         if found.beyond > 0 || found.copy_is_lost || found.lost_pages > 0 {
-            // Whether the disk has the log's end is not known; a new generation is written as a whole.
+            // It is unknown whether the disk has the log's end, so a new generation is written as a whole.
             tables
                 .next_generation(&found.map)
                 .map_err(|refused| match refused {
@@ -577,13 +577,13 @@ impl Tables {
         Ok(tables)
     }
 
-    /// The log has grown so long that [`Tables::next_generation`] pays.
+    /// Whether the log is so long that [`Tables::next_generation`] pays.
     pub fn is_log_long(&self, at_least: u64) -> bool {
         self.mark.log_bytes > at_least.max(self.table_bytes)
     }
 
-    /// Commits that each of these blocks has this slot (its number plus one) or [`NOTHING`], and that each of these
-    /// slots holds this. It is on the disk when this returns.
+    /// Commits the slot (its number plus one, or [`NOTHING`]) of each of these blocks, and the content of each of these
+    /// slots. It is on the disk when this returns.
     pub fn commit(
         &mut self,
         blocks: impl ExactSizeIterator<Item = (u32, u32)>,
@@ -655,6 +655,7 @@ impl Tables {
     }
 
     fn write_mark(&mut self) -> io::Result<()> {
+        // The copies are written in turn, so a torn write leaves the mark before it.
         self.mark.sequence += 1;
         let at = COPIES[(self.mark.sequence % 2) as usize];
         self.marks.write_at(&self.mark.encoded(), at)?;
@@ -662,12 +663,12 @@ impl Tables {
     }
 
     fn write_marks(&mut self) -> io::Result<()> {
+        // Both copies must name the generation before files of others are removed.
         self.write_mark()?;
         self.write_mark()
     }
 
-    /// Takes files of other generations away, which both copies of the mark have done without. One that
-    /// stays does no harm.
+    /// Removes files of other generations, which neither copy of the mark names. A file that stays does no harm.
     fn remove_others(&self) {
         for name in self.files.names().unwrap_or_default() {
             if generation_of(&name).is_some_and(|other| other != self.mark.generation) {
@@ -685,8 +686,8 @@ fn refused(error: DeviceError) -> Refused {
     }
 }
 
-/// Writes a table and syncs it; its sum and its bytes. A sync that fails because the disk is full fails
-/// as any other.
+/// Writes a table and syncs it. Returns its sum and its bytes. A sync that fails because the disk is full fails like
+/// any other.
 fn write_table(
     files: &dyn StoreFiles,
     shape: &Shape,
@@ -713,7 +714,7 @@ fn write_table(
     let (mut page, mut bytes) = (0, 0);
     let mut buffer = Vec::with_capacity(STRETCH + SLOT_BYTES);
     buffer.extend(head);
-    // Writes the whole pages of it, once there are so many.
+    // Writes the whole pages of the buffer, once it has this many bytes.
     let mut put = |buffer: &mut Vec<u8>, at_least: usize| -> io::Result<()> {
         if buffer.len() >= at_least {
             let whole = buffer.len() / KEPT * KEPT;

@@ -26,11 +26,11 @@ use crate::{DeviceError, Result};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The number of changes after which it commits, so that they do not fill the memory.
+    /// After this many changes it commits, so that they do not fill the memory.
     pub changes: usize,
-    /// The log's size in bytes after which it writes the tables whole, if they are not larger.
+    /// After this many bytes of log it writes the tables whole, if the log is longer than they are.
     pub log_bytes: u64,
-    /// The number of free slots, if an eighth of all are free, above which their room goes back to the disk.
+    /// Above this number of free slots, if an eighth of all are free, their room goes back to the disk.
     pub free_slots: usize,
 }
 
@@ -44,9 +44,9 @@ impl Default for Limits {
     }
 }
 
-/// Runs of free slots whose room is given back when a volume ends; what is left stays until the next one.
+/// The number of runs of free slots whose room is given back when a volume ends; the rest stays until the next end.
 const RUNS_AT_END: usize = 1 << 10;
-/// Free slots that are looked at for one piece.
+/// At most this many free slots are looked at for one piece.
 const PIECE_SLOTS: usize = 1 << 12;
 
 /// A run of blocks that all have contents, or all have none.
@@ -63,24 +63,21 @@ pub struct Volume {
     bytes: Arc<dyn Bytes>,
     tables: Tables,
     map: Map,
-    /// By slot: the last commit may know it, so that its bytes must stay.
+    /// Whether the last commit may know the slot, so that its bytes must stay.
     committed: Vec<bool>,
     by_digest: HashTable<u32>,
     live_blocks: u64,
     /// Free slots that have room on the disk; the last is used first.
     free: VecDeque<u32>,
-    /// Free slots that have none.
     without_room: Vec<u32>,
-    /// The file system takes no room back.
     keeps_room: bool,
     freed: Vec<u32>,
-    /// Slots that the disk has refused; a slot for each may be beyond the others.
+    /// The number of slots that the disk has refused; the file may have as many more slots.
     set_aside: usize,
     changed_blocks: FxHashSet<u32>,
     changed_slots: FxHashSet<u32>,
-    /// Contents have been written since the last sync.
     is_dirty: bool,
-    /// The disk's refusal; nothing was written since.
+    /// The disk's refusal to sync; nothing was written since.
     in_doubt: Option<String>,
 }
 
@@ -190,7 +187,6 @@ impl Volume {
         self.bytes.clone()
     }
 
-    /// The slot of a block's content; `None` if it has none.
     pub fn slot(&self, block: u32) -> Option<u32> {
         self.map.blocks[block as usize].checked_sub(1)
     }
@@ -212,7 +208,7 @@ impl Volume {
     /// Reads a block, and returns whether it has a content; zeros if not.
     ///
     /// # Errors
-    /// If the disk refuses or its bytes are not those of the checksum; other blocks are as they were.
+    /// If the disk refuses or the bytes do not match the checksum; other blocks are as they were.
     pub fn read(&self, block: u32, into: &mut [u8]) -> Result<bool> {
         let Some(slot) = self.slot(block) else {
             into.fill(0);
@@ -238,7 +234,7 @@ impl Volume {
     /// Writes a block.
     ///
     /// # Errors
-    /// If the disk refuses, as one that is full; the block is as it was.
+    /// If the disk refuses, for example because it is full; the block is as it was.
     pub fn write(&mut self, block: u32, bytes: &[u8]) -> Result<()> {
         self.believed()?;
         self.commit_if_due()?;
@@ -265,7 +261,6 @@ impl Volume {
         Ok(())
     }
 
-    /// Removes the block's content.
     pub fn delete(&mut self, block: u32) -> Result<()> {
         self.believed()?;
         self.commit_if_due()?;
@@ -279,8 +274,8 @@ impl Volume {
         Ok(())
     }
 
-    /// Puts a new content into a free slot, without a reference yet. A slot that the disk refuses is set
-    /// aside, and another one taken.
+    /// Puts a new content into a free slot, without a reference yet. A slot that the disk refuses is set aside, and
+    /// another one taken.
     fn store(&mut self, digest: Digest, bytes: &[u8]) -> Result<u32> {
         let slot = loop {
             let slot = self.free.pop_back().or_else(|| self.without_room.pop());
@@ -311,8 +306,8 @@ impl Volume {
         Ok(slot)
     }
 
-    /// Compares a content that is known with what the disk has of it, and puts it there if that has
-    /// been damaged, so that no block comes to share a content that is lost.
+    /// Compares a known content with its bytes on the disk, and writes them again if they are damaged, so that no block
+    /// comes to share a lost content.
     fn heal(&mut self, slot: u32, bytes: &[u8]) -> Result<()> {
         let at = u64::from(slot) * bytes.len() as u64;
         let mut there = vec![0; bytes.len()];
@@ -373,6 +368,7 @@ impl Volume {
     /// makes up for this one; if the disk did not sync, every later one is an error.
     pub fn commit(&mut self) -> Result<()> {
         self.believed()?;
+        // Contents are synced before the tables, because a commit must not name a slot whose bytes are not on the disk.
         if self.is_dirty {
             if let Err(error) = self.bytes.sync() {
                 let error = self.failed(error);
@@ -384,7 +380,7 @@ impl Volume {
             return Ok(());
         }
         for &slot in &self.changed_slots {
-            // Even if an error is what comes back.
+            // The disk may have the commit even if the answer is an error, so these slots' bytes must stay from now on.
             self.committed[slot as usize] |= self.map.slots[slot as usize].references > 0;
         }
         let Map { blocks, slots } = &self.map;
@@ -412,8 +408,8 @@ impl Volume {
         Ok(())
     }
 
-    /// Free slots, at most so many runs of them, to have their room given back; `None` while few are free. Nobody
-    /// writes to them until [`Volume::given_back`].
+    /// Takes at most so many runs of free slots, for their room to be given back; `None` while few are free. They are
+    /// not written to until [`Volume::given_back`].
     pub fn spare_room(&mut self, runs: usize) -> Option<SpareRoom> {
         let few = self.limits.free_slots.max(self.map.slots.len() / 8);
         (self.free.len() >= few).then(|| self.piece(runs))?
@@ -423,6 +419,7 @@ impl Volume {
         if self.keeps_room || self.free.is_empty() || self.in_doubt.is_some() {
             return None;
         }
+        // The slots at the front would be used last.
         let mut slots: Vec<u32> = (self.free.drain(..PIECE_SLOTS.min(self.free.len()))).collect();
         slots.sort_unstable();
         let mut ends = (1..slots.len()).filter(|&at| slots[at - 1] + 1 < slots[at]);
@@ -438,7 +435,7 @@ impl Volume {
         })
     }
 
-    /// Takes slots back; `done` if their room is given back, which a file system may refuse without harm.
+    /// Takes slots back; `done` says that their room was given back, which a file system may refuse without harm.
     pub fn given_back(&mut self, room: SpareRoom, done: bool) {
         if done {
             self.without_room.extend(room.slots);
@@ -476,7 +473,7 @@ impl Volume {
     }
 }
 
-/// Free slots on their way out of the file of blocks.
+/// Free slots whose room is about to leave the file of blocks.
 #[derive(Debug)]
 pub struct SpareRoom {
     bytes: Arc<dyn Bytes>,
@@ -489,7 +486,7 @@ impl SpareRoom {
         self.slots.chunk_by(|a, b| a + 1 == *b)
     }
 
-    /// Gives the room back to the disk, which needs no volume: others may read and write it meanwhile. False if the
+    /// Gives the room back to the disk. It needs no volume, so others may read and write it meanwhile. False if the
     /// disk refuses.
     pub fn give_back(&self) -> bool {
         self.runs().all(|run| {

@@ -1,4 +1,4 @@
-//! What the designs would take to store what was found: the costs of one distinct block, one duplicate and one read,
+//! The cost of storing what was found by each design: the costs of one distinct block, one duplicate and one read,
 //! times their numbers.
 //!
 //! The costs of a simulated store are its model's, for contents that share no row, in a store as large as the distinct
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::{Cutting, EstimateError};
 
-/// Blocks of each kind that are written and read where a store is measured.
+/// The number of blocks of each kind that are written and read to measure a store.
 const SAMPLE: u64 = 512;
 const LEAST: u64 = 1 << 20;
 
@@ -77,7 +77,7 @@ pub fn costs(
 }
 
 impl Cutting {
-    /// Bytes of a block, if all but a file's last ones have so many.
+    /// The bytes of a block, if all except the last ones of files have that many.
     fn block(&self) -> Option<u32> {
         if self.kind == "fixed" {
             return self.chunk_bytes;

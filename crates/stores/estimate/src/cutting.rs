@@ -1,20 +1,20 @@
-//! How a file's bytes are cut into chunks: fixed blocks of several sizes at once, and chunks whose ends the content
+//! The cutting of a file's bytes into chunks: fixed blocks of several sizes at once, and chunks whose ends the content
 //! decides (FastCDC, ATC 2016).
 //!
 //! Every byte is hashed once for all fixed sizes: the smallest blocks by SHA-1, larger ones over the digests of those
-//! in them. A file's last block is as long as what is left of the file.
+//! in them. A file's last block is as long as the rest of the file.
 
 use fastcdc::v2020::FastCDC;
 use sha1::{Digest as _, Sha1};
 
 use super::distinct::Distinct;
 
-/// Bytes of a file that are looked at together; a multiple of every fixed size.
+/// The bytes of a file that are taken together; a multiple of every fixed size.
 pub(super) const BUFFER: usize = 1 << 20;
 
 type Sha1Digest = [u8; 20];
 
-/// Fixed blocks of several sizes, each twice as large as the one before or more.
+/// Fixed blocks of several sizes, each at least twice as large as the one before.
 pub(super) struct Fixed {
     /// Ascending; each a multiple of the first.
     sizes: Vec<usize>,
@@ -58,7 +58,7 @@ impl Fixed {
     }
 }
 
-/// The digest of a block by those of its parts.
+/// The digest of a block, from those of its parts.
 fn joined(digests: &[Sha1Digest]) -> Sha1Digest {
     if let [only] = digests {
         return *only;
@@ -88,7 +88,7 @@ impl ByContent {
         }
     }
 
-    /// Takes the next part of a file; `last`: it is the last one.
+    /// Takes the next part of a file, which `last` says is the last one.
     pub fn part(&mut self, bytes: &[u8], last: bool, table: &mut Distinct) {
         self.pending.extend_from_slice(bytes);
         let most = self.average * 4;
@@ -104,7 +104,6 @@ impl ByContent {
         self.pending.drain(..start);
     }
 
-    /// The bytes that wait for the next part.
     pub fn pending(&self) -> &[u8] {
         &self.pending
     }

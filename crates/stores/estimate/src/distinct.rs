@@ -2,18 +2,17 @@
 //!
 //! Counts are exact while the contents fit. When they do not, half of them are dropped by a bit of their digests, and
 //! from then on only every second content is followed, then every fourth (distinct sampling: Gibbons, VLDB 2001). A
-//! content that is followed is counted from its first occurrence to its last, so the numbers scale. Left out: what a
-//! digest is of.
+//! content that is followed is counted from its first occurrence to its last, so the numbers scale. Left out: the data
+//! that digests are of.
 
 use std::io::{self, Read, Write};
 
 use serde::Serialize;
 
-/// Bytes of the table for each place in it.
 const PLACE: u64 = size_of::<TableEntry>() as u64;
 
-/// 128 bits of a digest (two contents of 2^40 share them with a chance of 2^-49), how often it has
-/// come (0: the place is free) in the lower half of the third word, its bytes in the upper half.
+/// 128 bits of a digest (two contents of 2^40 share them with a probability of 2^-49); the third word has the number of
+/// occurrences (0 for a free place) in its lower half, and the content's bytes in the upper.
 type TableEntry = [u64; 3];
 
 fn times(place: &TableEntry) -> u64 {
@@ -24,15 +23,15 @@ fn length(place: &TableEntry) -> u64 {
     place[2] >> 32
 }
 
-/// A decision by bits that the table does not look up by.
+/// Whether a content is followed, by bits that the table does not look up by.
 fn followed(place: &TableEntry, level: u32) -> bool {
     place[1].trailing_zeros() >= level
 }
 
 pub(super) struct Distinct {
-    /// A content's place is the one that its digest names, or the next that was free.
+    /// Contents are at the place that their digest names, or at the next that was free.
     places: Vec<TableEntry>,
-    /// Contents that are followed, and may be at most.
+    /// The number of contents that are followed, and its limit.
     contents: usize,
     limit: usize,
     /// One content of 2^level is followed.
@@ -42,7 +41,6 @@ pub(super) struct Distinct {
     pub zero_chunks: u64,
 }
 
-/// Contents that occur `least` to `most` times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct References {
     pub least: u64,
@@ -56,7 +54,7 @@ pub struct References {
 pub(super) struct Allotment(usize);
 
 impl Allotment {
-    /// Divides `bytes` among the tables: each gets what it wants; if that is too much, the one that lacks most is
+    /// Divides `bytes` among the tables: each gets what it wants; if that is too much, the table that lacks most is
     /// doubled first.
     pub fn share(wanted: &[u64], bytes: u64) -> Vec<Allotment> {
         let mut rooms: Vec<Allotment> = wanted.iter().map(|_| Allotment(16)).collect();
@@ -143,7 +141,7 @@ impl Distinct {
         }
     }
 
-    /// Frees a place; what stands behind it moves up as far as it may.
+    /// Frees a place; entries behind it move up as far as they may.
     fn free(&mut self, mut hole: usize) {
         let mut at = self.after(hole);
         while times(&self.places[at]) > 0 {
@@ -163,12 +161,11 @@ impl Distinct {
         self.places.iter().filter(|place| times(place) > 0)
     }
 
-    /// One content in this many is followed; 1: the counts are exact.
+    /// One content in this many is followed; with 1 the counts are exact.
     pub fn one_in(&self) -> u64 {
         1 << self.level
     }
 
-    /// The number of distinct contents, and their bytes.
     pub fn unique(&self) -> (u64, u64) {
         let bytes: u64 = self.taken().map(length).sum();
         (self.contents as u64 * self.one_in(), bytes * self.one_in())

@@ -1,8 +1,8 @@
-//! What deduplication would save: distinct chunks of a tree, a file, a device, a stream or a trace
-//! of digests, counted in memory that is said beforehand ([`plan`]), by several ways of cutting at
-//! once. docs/store/estimate.md explains the figures.
+//! Estimates the savings of deduplication: distinct chunks of a tree, a file, a device, a stream or a trace of digests,
+//! counted in memory that is known beforehand ([`plan`]), by several ways of cutting at once. docs/store/estimate.md
+//! explains the figures.
 //!
-//! [`costs`] asks the designs what storing it would take. Left out: how it is shown.
+//! [`costs`] asks the designs for the cost of storing it. Left out: how it is shown.
 #![forbid(unsafe_code)]
 
 mod cost;
@@ -27,10 +27,10 @@ use distinct::{Allotment, Distinct};
 pub use traces::Format;
 use tree::{DirectoryTree, TreeFile};
 
-/// A run keeps its progress so often, so that one that ends goes on from there.
+/// A run saves its progress this often, so that a run that ends can be continued.
 const KEEP_EVERY: Duration = Duration::from_secs(60);
 const NAMED: usize = 10;
-/// Memory beside the tables: buffers, a directory's names.
+/// Memory besides the tables: buffers, a directory's names.
 const BESIDE: u64 = 16 << 20;
 
 /// What to read, and how to count it.
@@ -56,7 +56,6 @@ pub struct Question {
 pub struct TablePlan {
     pub bytes: Option<u64>,
     pub files: u64,
-    /// The most memory in bytes.
     pub memory_bytes: u64,
     pub exact: bool,
     #[serde(skip)]
@@ -65,10 +64,9 @@ pub struct TablePlan {
 
 #[derive(Debug, Serialize)]
 pub struct Estimate {
-    /// Bytes that were read; of a trace, those of its writes.
+    /// The bytes that were read; for a trace, those of its writes.
     pub bytes: u64,
     pub files: u64,
-    /// The most memory in bytes, as [`TablePlan`] says.
     pub memory_bytes: u64,
     pub unreadable: u64,
     pub unreadable_named: Vec<String>,
@@ -87,13 +85,13 @@ pub struct Cutting {
     pub chunks: u64,
     /// Always exact.
     pub bytes: u64,
-    /// Chunks of zeros only; 0 of a trace, which does not say.
+    /// The number of chunks of zeros; 0 for a trace, which does not tell.
     pub zero_chunks: u64,
     pub unique_chunks: u64,
     pub unique_bytes: u64,
     /// `bytes / unique_bytes`; `None` if there are no chunks.
     pub ratio: Option<f64>,
-    /// 1: all distinct contents are counted. N: one in N is counted, and the figures are scaled.
+    /// One distinct content in this many is counted, and the figures are scaled; with 1 they are exact.
     pub followed_one_in: u64,
     pub references: Vec<References>,
 }
@@ -152,7 +150,7 @@ impl Question {
         Ok(())
     }
 
-    /// Tables in the order of the cuttings, each as large as its contents or the memory want it.
+    /// Tables in the order of the cuttings, each as large as its contents need or the memory allows.
     fn plan(&self, bytes: Option<u64>, files: u64, links: u64) -> TablePlan {
         let needs = |least: u64| bytes.map_or(u64::MAX >> 8, |bytes| bytes / least + files);
         let mut wanted: Vec<u64> = match self.trace {
@@ -181,7 +179,7 @@ impl Question {
     }
 }
 
-/// Looks at names and sizes only, and says how much memory the rest will take.
+/// Reads only names and sizes, and tells how much memory the rest will take.
 pub fn plan(question: &Question) -> EstimateResult<TablePlan> {
     question.check()?;
     if question.path == "-" {
@@ -197,7 +195,7 @@ pub fn plan(question: &Question) -> EstimateResult<TablePlan> {
     Ok(question.plan(size.bytes, size.files, size.links))
 }
 
-/// Reads everything. `tell` is told the bytes done and in all (0: unknown), and answers whether to go on.
+/// Reads everything. `tell` is told the bytes done and in all (0 if unknown), and answers whether to continue.
 pub fn estimate(question: &Question, tell: &dyn Fn(u64, u64) -> bool) -> EstimateResult<Estimate> {
     let plan = plan(question)?;
     let mut tables: Vec<Distinct> = plan.tables.iter().map(Distinct::new).collect();
@@ -304,7 +302,7 @@ struct Progress {
     files: u64,
     unreadable: u64,
     unreadable_named: Vec<String>,
-    /// The file that is being read, its length and how much of it has been.
+    /// The file that is being read, its length, and the part that has been read.
     name: String,
     length: u64,
     offset: u64,
@@ -334,7 +332,7 @@ impl EstimateWork {
         }
     }
 
-    /// Every file below the path, going on from the state if there is one.
+    /// Reads every file below the path, and continues from the state if there is one.
     fn tree(
         &mut self,
         question: &Question,
@@ -385,7 +383,7 @@ impl EstimateWork {
         Ok(())
     }
 
-    /// Notes which file is read; an error if the state was left in another one.
+    /// Notes which file is read; an error if the state was saved in another one.
     fn begin_or_go_on(
         &mut self,
         name: &str,
@@ -417,8 +415,8 @@ impl EstimateWork {
         self.input(&mut file, Some(&holes), after)
     }
 
-    /// Goes past what of the file is hole from here on, in whole buffers, so that every fixed block is either
-    /// skipped or read whole. A chunk by content ends there.
+    /// Skips the hole of the file from here on, in whole buffers, so that every fixed block is either skipped or read
+    /// whole. A chunk by content ends there.
     fn skip_hole(&mut self, file: &File) -> io::Result<()> {
         let from = self.place.offset;
         let length = file.metadata()?.len();
@@ -442,7 +440,8 @@ impl EstimateWork {
         Ok(())
     }
 
-    /// Cuts and counts to the input's end; `after` each buffer. `holes`: the file whose holes are skipped.
+    /// Cuts and counts to the input's end, and calls `after` at each buffer. `holes` is the file whose holes are
+    /// skipped.
     fn input(
         &mut self,
         input: &mut dyn Read,

@@ -1,4 +1,4 @@
-//! What an estimate has found so far, in a file from which the same question goes on.
+//! The progress of an estimate, in a file from which the same question can be continued.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{EstimateError, EstimateResult, EstimateWork, Progress, Question, bad};
 
-/// Begins every such file; another layout gets another number.
+/// The first bytes of every such file; another layout gets another number.
 const MAGIC: &[u8] = b"sardonyx estimate 1\n";
 
 /// Replaces the file, whole or not at all.
@@ -31,7 +31,7 @@ pub(super) fn save(path: &Path, question: &Question, work: &EstimateWork) -> Est
     written().map_err(|error| EstimateError::Io(path.display().to_string(), error))
 }
 
-/// Makes the work what it was when it was saved; an error if that was for another question.
+/// Makes the work what it was when it was saved; an error if it was for another question.
 pub(super) fn load(
     path: &Path,
     question: &Question,

@@ -12,7 +12,7 @@ use sha1::{Digest as _, Sha1};
 use super::distinct::Distinct;
 use super::{EstimateError, EstimateResult, bad};
 
-/// A line that is longer is none of a trace's.
+/// A line that is longer is not of a trace.
 const LONGEST: u64 = 1 << 20;
 const TELL_EVERY: u64 = 1 << 14;
 
@@ -27,7 +27,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Bytes of text for each chunk at least.
+    /// The fewest bytes of text for each chunk.
     pub(super) fn shortest(self) -> u64 {
         match self {
             Format::Fiu => 33,
@@ -94,7 +94,7 @@ fn fiu(line: &str, table: &mut Distinct, counted: &mut Counted) -> Result<(), St
 
 enum Destor {
     Outside,
-    /// The next line is a name of so many bytes.
+    /// The next line is a name of this many bytes.
     Name(usize),
     Within,
     Ended,

@@ -11,7 +11,7 @@ use walkdir::{IntoIter, WalkDir};
 
 use super::{EstimateError, EstimateResult};
 
-/// Bytes of memory for each file that has several names, about.
+/// The bytes of memory, roughly, for each file that has several names.
 pub(super) const LINK: u64 = 64;
 
 #[derive(Default)]
@@ -71,8 +71,8 @@ pub(super) fn size(path: &Path) -> EstimateResult<Size> {
     })
 }
 
-/// File systems that are made of nothing on a disk, whose files may have no end: `statfs` names them by these
-/// numbers (linux/magic.h: proc, sysfs, debugfs, tracefs, cgroup, cgroup2, bpf, securityfs, selinuxfs, configfs).
+/// File systems that have no disk behind them, and whose files may have no end: `statfs` names them by these numbers
+/// (linux/magic.h: proc, sysfs, debugfs, tracefs, cgroup, cgroup2, bpf, securityfs, selinuxfs, configfs).
 const MADE_UP: [i64; 10] = [
     0x9fa0,
     0x6265_6572,
@@ -86,7 +86,6 @@ const MADE_UP: [i64; 10] = [
     0x6265_6570,
 ];
 
-/// A file system that no disk stands behind.
 fn is_made_up(path: &Path) -> bool {
     rustix::fs::statfs(path).is_ok_and(|about| MADE_UP.contains(&about.f_type))
 }
@@ -94,7 +93,7 @@ fn is_made_up(path: &Path) -> bool {
 pub(super) struct DirectoryTree {
     entries: IntoIter,
     made_up: HashMap<u64, bool>,
-    /// Device and number of files that have been met and have other names.
+    /// The device and number of files that have been met and have other names.
     linked: HashSet<(u64, u64)>,
 }
 

@@ -25,16 +25,15 @@ use crate::written::{DIGESTED, Written};
 const TELL_EVERY: Duration = Duration::from_millis(250);
 /// The time a reader of the counters has for the last line.
 const END_AFTER: Duration = Duration::from_secs(2);
-/// Live blocks that the design is told of before the first request, so that a small device counts from
-/// the beginning; with more, it is told between requests.
+/// The number of live blocks that the design is told before the first request, so that a small device counts from the
+/// beginning; with more, it is told between requests.
 const AT_ONCE: u64 = 1 << 15;
-/// Blocks that it is told of between two requests.
 const BETWEEN: u32 = 32;
 
-/// Pieces of room that are given back to the disk before requests and this work take turns again.
+/// The number of pieces of room that are given back to the disk before it is the requests' turn again.
 const RUNS: usize = 16;
 
-/// The plugin's arguments and its device: nbdkit's calls have no place for either.
+/// The plugin's arguments and its device, which nbdkit's calls have no place for.
 static STATE: Mutex<ServerState> = Mutex::new(ServerState {
     directory: None,
     wanted: Wanted {
@@ -60,7 +59,7 @@ struct ServerState {
     life: Option<File>,
     /// Opened before nbdkit leaves its terminal, so that errors are seen; it has no threads.
     volume: Option<Volume>,
-    /// Made of it after that, since a design may have threads.
+    /// Made of the volume after that, because a design may have threads.
     device: Option<Device>,
     telling: Option<(Sender<()>, JoinHandle<()>)>,
 }
@@ -88,7 +87,6 @@ fn answered<T>(
     served(|device| device.timed(asked, serve))
 }
 
-/// Writes a request down that was served, if anybody wants to have them.
 fn noted(way: char, offset: u64, bytes: u64) {
     let state = &mut *state();
     if let (Some(trace), Some(device)) = (&mut state.trace, &state.device) {
@@ -109,7 +107,7 @@ fn bad(message: impl Into<String>) -> Error {
     Error::new(libc::EINVAL, message.into())
 }
 
-/// A pipe of counters. Nobody may be left to read it, or read it slowly: lines are then left out.
+/// A pipe of counters. Its reader may be gone or slow: lines are then left out.
 struct CounterPipe {
     file: File,
     /// The rest of a line that the pipe has not taken yet.
@@ -136,7 +134,7 @@ impl CounterPipe {
         true
     }
 
-    /// The last line, for which it is worth to wait a little.
+    /// Writes the last line, which is worth a short wait.
     fn end(&mut self, line: &Value) {
         let began = Instant::now();
         while !self.push() && began.elapsed() < END_AFTER {
@@ -207,7 +205,7 @@ impl Server for Connection {
                 state.wanted.block_bytes = Some(block.map_err(|_| bad("block: is too large"))?);
             }
             "counters" => {
-                // What is opened here is not shared with whoever else has the pipe, nor is its mode.
+                // The pipe is opened again here, so that its mode is not shared with the other processes that have it.
                 let mut options = OpenOptions::new();
                 let file = options
                     .write(true)
@@ -379,7 +377,7 @@ fn tell_on(stopped: &Receiver<()>) {
     }
 }
 
-/// Tells the design what is there, a little between requests.
+/// Tells the design the blocks on the disk, a few between requests.
 fn tell_design() {
     loop {
         let began = Instant::now();
@@ -399,7 +397,7 @@ fn tell_design() {
     }
 }
 
-/// Gives the disk room back that is free. Requests are served meanwhile; half of the time is theirs alone.
+/// Gives free room back to the disk. Requests are served meanwhile; half of the time is theirs alone.
 fn give_back() {
     loop {
         let Some(room) = (state().device.as_mut()).map(|device| device.spare_room(RUNS)) else {
@@ -418,7 +416,7 @@ fn give_back() {
     }
 }
 
-/// Waits until whoever started the server ends or wants it to end. No request is answered after that.
+/// Waits until the process that started the server ends or wants it to end. No request is answered after that.
 fn live(mut life: File) {
     let _ = std::io::copy(&mut life, &mut std::io::sink());
     let mut state = state();

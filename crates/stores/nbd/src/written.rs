@@ -1,5 +1,5 @@
-//! Requests written down with digests, in the form of Florida International University's traces (docs/store/estimate.md),
-//! so that the designs can be run over them: contents are not in it.
+//! Requests recorded with digests, in the form of Florida International University's traces (docs/store/estimate.md),
+//! so that the designs can be run over them: contents are left out.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -18,7 +18,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// A new file; one that is there is an error.
+    /// Makes a new file; an existing one is an error.
     pub fn to(path: &str) -> io::Result<Written> {
         let mut options = OpenOptions::new();
         let file = options
@@ -33,7 +33,7 @@ impl Written {
         })
     }
 
-    /// A request that was served, as the whole blocks that it touches; once the disk refuses, nothing more.
+    /// Records a request that was served, as the whole blocks that it touches; nothing more once the disk refuses.
     pub fn request(&mut self, device: &Device, way: char, offset: u64, bytes: u64) {
         if bytes == 0 || self.failed.is_some() {
             return;

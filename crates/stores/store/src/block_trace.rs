@@ -13,11 +13,11 @@ use crate::fiu::FiuRequest;
 use crate::synthetic::Made;
 use crate::workload::{Content, Operation, WorkloadError, failed};
 
-/// Bytes that a digest of FIU's traces stands for.
+/// The bytes that a digest of FIU's traces stands for.
 const DIGESTED: u64 = 4096;
-/// A line that is longer is none of a trace's.
+/// A line that is longer is not of a trace.
 const LONGEST_LINE: u64 = 1 << 16;
-/// Blocks of one disk, at most: the next disk's come after them.
+/// The most blocks of one disk, after which the next disk's come.
 const DISK: u64 = 1 << 40;
 
 /// Requests to disks, a line each: FIU's `time pid process lba sectors W|R major minor digest..` with an MD5 of each
@@ -34,7 +34,6 @@ pub struct BlockTrace {
     pub seed: u64,
 }
 
-/// How a trace is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Fiu,
@@ -59,7 +58,6 @@ impl Form {
     }
 }
 
-/// A request to one of several disks.
 struct DiskRequest<'a> {
     write: bool,
     disk: u64,
@@ -108,7 +106,7 @@ fn msr<'a>(line: &str, disks: &mut Disks) -> Result<DiskRequest<'a>, String> {
     })
 }
 
-/// Nothing of what is no request: files that are added, opened and closed, waits, syncs, discards.
+/// A request of fio, or `None` for other lines: files that are added, opened and closed, waits, syncs, discards.
 fn fio<'a>(line: &str, timed: bool, disks: &mut Disks) -> Result<Option<DiskRequest<'a>>, String> {
     let mut words = line.split_whitespace();
     if timed {
@@ -199,7 +197,7 @@ impl BlockTrace {
         WorkloadError::Bad(format!("{}, line {line}: {problem}", self.path.display()))
     }
 
-    /// Bytes that are written, the ends of blocks that are written in part among them.
+    /// The bytes that are written, with the ends of blocks that are written in part.
     pub(crate) fn bytes_at_most(&self, block_bytes: u32) -> Result<u64, WorkloadError> {
         let block = u64::from(block_bytes);
         let mut bytes = 0;
@@ -248,7 +246,7 @@ impl BlockTrace {
         }
     }
 
-    /// Runs every request, block by block; one that is written in part is written whole.
+    /// Runs every request, block by block; a block that is written in part is written whole.
     pub(crate) fn run<E: From<WorkloadError>>(
         &self,
         block_bytes: u32,

@@ -42,20 +42,18 @@ pub struct Asked {
     pub folder: Option<PathBuf>,
 }
 
-/// Takes the operations done and in all (0: unknown); false ends the run.
+/// Takes the number of operations done and in all (0 if unknown); false ends the run.
 pub type Tell<'a> = &'a dyn Fn(u64, u64) -> bool;
 
 const TELL_EVERY: u64 = 4096;
 
 impl Asked {
-    /// The values of its design's keys.
     pub fn keys(&self) -> Result<Keys, RunError> {
         Keys::parse(&self.name, &self.keys)
     }
 }
 
 impl Question {
-    /// Checks the question before anything is written.
     pub fn check(&self) -> Result<(), RunError> {
         if self.block_bytes == 0
             || self.block_bytes > 1 << 20

@@ -1,5 +1,5 @@
-//! What an operation did to the array: its steps, and their sums by purpose as exact integers.
-//! Energies are sums times [`Energies`], so an energy changes when a parameter does, a count never.
+//! The work of operations in the array: its steps, and their sums by purpose as exact integers. Energies are sums times
+//! [`Energies`], so an energy changes when a parameter does, and a count never.
 
 use std::ops::AddAssign;
 
@@ -11,7 +11,6 @@ use crate::store::Cost;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Purpose {
-    /// Looking for an empty row (Fig. 6).
     Free,
     /// Comparing a new block against all that are stored.
     Search,
@@ -55,7 +54,6 @@ pub struct LedgerStep {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RowWork {
-    /// Cycles (Sec. III-C).
     pub cycles: u64,
     pub active_rows: u128,
     pub compared_bits: u128,

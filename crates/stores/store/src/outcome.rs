@@ -1,4 +1,4 @@
-//! What a run of a store gives: an error, or figures; and how figures are made.
+//! The result of a run of a store: an error, or figures; and how figures are made.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,6 @@ use crate::parameters::ParametersError;
 use crate::store::Error;
 use crate::workload::WorkloadError;
 
-/// Why there is no run, or why it ended.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     #[error(transparent)]
@@ -25,7 +24,7 @@ pub(crate) fn rate(count: u64, over: f64) -> f64 {
     if over > 0.0 { count as f64 / over } else { 0.0 }
 }
 
-/// Years of life of something that endures so much, at so much a second; none if nothing wears it.
+/// The years of life of a part with this endurance, at this rate; `None` if nothing wears it.
 pub(crate) fn years(endures: f64, a_second: f64) -> Option<f64> {
     const SECONDS: f64 = 365.25 * 24.0 * 3600.0;
     (a_second > 0.0).then(|| endures / a_second / SECONDS)

@@ -1,21 +1,21 @@
-//! The array's shape, its cycles and its energies. What the paper leaves out is *assumed* and says so.
+//! The array's shape, its cycles and its energies. A value that the paper leaves out is *assumed* and says so.
 
 use serde::{Deserialize, Serialize};
 
-/// How the compares after the first one treat rows that have mismatched before (Sec. III-C, IV).
+/// The treatment of rows that have mismatched before, in compares after the first one (Sec. III-C, IV).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Compare {
     /// Only rows that follow a matching row are active.
     #[default]
     Continuous,
-    /// Every row is active in every compare: what the paper turns off to show what it saves.
+    /// Every row is active in every compare, which the paper compares with.
     Single,
 }
 
-/// Which rows the first compare of a search activates. The paper masks the block-start column on
-/// "to enable comparison of only the first segment of each data block" and does not say whether
-/// the match lines of other rows are precharged.
+/// The rows that the first compare of a search activates. The paper masks the block-start column on "to enable
+/// comparison of only the first segment of each data block" and does not say whether the match lines of other rows are
+/// precharged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum First {
@@ -26,15 +26,15 @@ pub enum First {
     Starts,
 }
 
-/// What an overwrite does first. Sec. III-C has the steps of a write and those of a deletion, and no overwrite.
+/// The first step of an overwrite. Sec. III-C has the steps of a write and those of a deletion, and no overwrite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Overwrite {
-    /// A deletion, then a write: a content that only this block had is new. Where the array is full and others
-    /// share the old content, the search comes first in any case.
+    /// A deletion, then a write: a content that only this block had is new. If the array is full and others share the
+    /// old content, the search comes first in any case.
     #[default]
     Deletes,
-    /// The search; a write of what the block holds already changes nothing.
+    /// The search; writing the content that the block already has changes nothing.
     Searches,
 }
 

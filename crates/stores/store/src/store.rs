@@ -1,4 +1,4 @@
-//! What a deduplicating store offers, whoever implements it, and what an operation costs.
+//! The interface of every deduplicating store, and the cost of an operation.
 
 use serde::Serialize;
 
@@ -26,14 +26,14 @@ impl std::ops::AddAssign for Cost {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// A write: its content was in the store. False for a read or a delete.
+    /// Set if the content of a write was in the store; false for a read or a delete.
     pub duplicate: bool,
-    /// A read or a delete found such a block; a write replaced one.
+    /// Set if a read or a delete found the block, or a write replaced one.
     pub found: bool,
     pub cost: Cost,
 }
 
-/// Why an operation was not done. The store has not changed.
+/// The reason why an operation was not done. The store has not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is no room for the block or for its address.
@@ -43,7 +43,6 @@ pub enum Error {
     BlockSize {
         /// The size given, in bytes.
         given: usize,
-        /// The size of a block, in bytes.
         wanted: usize,
     },
     #[error("{path}: {source}; check the folder, its permissions and its free space")]
@@ -55,14 +54,13 @@ pub enum Error {
     Index { path: String, problem: String },
 }
 
-/// Everything since the store was made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Totals {
     pub writes: u64,
     /// Writes whose content was in the store.
     pub duplicate_writes: u64,
     pub reads: u64,
-    /// Blocks deleted that were there. An overwrite counts as one.
+    /// The number of blocks that were deleted. An overwrite counts as one.
     pub deletes: u64,
     pub live_blocks: u64,
     pub stored_blocks: u64,
@@ -83,8 +81,7 @@ pub trait Store {
     /// Reads a block; zeros and `found: false` where nothing was written.
     fn read(&mut self, lba: Lba, into: &mut [u8]) -> Result<Outcome, Error>;
 
-    /// Counts the read of a block whose bytes the caller has already. A store that executes reads it all the
-    /// same.
+    /// Counts the read of a block whose bytes the caller has already. An executed store reads it all the same.
     fn count_read(&mut self, lba: Lba) -> Result<Outcome, Error> {
         let mut into = vec![0; self.block_bytes()];
         self.read(lba, &mut into)
@@ -93,7 +90,7 @@ pub trait Store {
     /// Deletes (trims) a block; its content goes with the last address that has it.
     fn delete(&mut self, lba: Lba) -> Result<Outcome, Error>;
 
-    /// Everything so far survives the end of the process, if the store is one that persists.
+    /// Makes everything so far survive the end of the process, if the store is one that persists.
     fn flush(&mut self) -> Result<(), Error> {
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! Blocks made of a number: the same number gives the same bytes, different numbers different ones.
-//! They may lie under a one-time pad, as blocks do that were encrypted before they came.
+//! Blocks made from a number: equal numbers give equal bytes, different numbers different ones. They may lie under a
+//! one-time pad, like blocks that were encrypted by the sender.
 
 use std::sync::LazyLock;
 

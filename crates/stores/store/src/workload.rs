@@ -1,5 +1,5 @@
-//! What is written and read: an IOzone-like stream with a set share of duplicates, the files of a real
-//! directory tree, a recorded block trace.
+//! Workloads: an IOzone-like stream with a set share of duplicates, the files of a real directory tree, a recorded
+//! block trace.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -71,7 +71,6 @@ fn three_tenths() -> f64 {
 #[derive(Clone, Copy, Debug)]
 pub enum Content<'a> {
     Made(Made),
-    /// Bytes of a file.
     Bytes(&'a [u8]),
 }
 
@@ -85,13 +84,11 @@ pub enum Operation<'a> {
 pub enum WorkloadError {
     #[error("{path}: {source}")]
     Io { path: String, source: io::Error },
-    /// The request makes no sense; the message has the remedy.
     #[error("{0}")]
     Bad(String),
 }
 
 impl Workload {
-    /// The contents are bytes that cannot be generated again.
     pub fn has_bytes(&self) -> bool {
         matches!(self, Workload::Tree(_))
     }
@@ -134,7 +131,7 @@ impl Workload {
         Ok(())
     }
 
-    /// The number of operations; 0: unknown.
+    /// The number of operations; 0 if unknown.
     pub fn operations(&self, block_bytes: u32) -> u64 {
         match self {
             Workload::Stream(stream) => {
@@ -145,7 +142,7 @@ impl Workload {
         }
     }
 
-    /// Bytes that may be written: of a tree an upper bound, of a trace one by its length.
+    /// The most bytes that may be written: for a tree an upper bound, for a trace one by its length.
     pub fn bytes_at_most(&self, block_bytes: u32) -> Result<u64, WorkloadError> {
         Ok(match self {
             Workload::Stream(stream) => stream.bytes,
@@ -180,8 +177,8 @@ impl Workload {
 }
 
 impl Workload {
-    /// Writes the files of a tree as chunks cut by content (FastCDC, 2020), of so many bytes on average;
-    /// a chunk's number is its address. Nothing else has chunks.
+    /// Writes the files of a tree as chunks cut by content (FastCDC, 2020), of this many bytes on average; a chunk's
+    /// number is its address. Other workloads have no chunks.
     ///
     /// # Errors
     /// The first of the file system's or of `each`.

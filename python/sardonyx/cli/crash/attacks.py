@@ -13,7 +13,7 @@ from rich.text import Text
 
 from sardonyx.cli.grid import grid, numbers
 
-#: What a cell is, and when attacks are made.
+#: The meaning of a cell, and of the times of attacks.
 LEGEND = (
     "undetected of tried; off: after a cut, recovering: in the recovery, running: between two "
     "requests; red: the integrity promises to notice it; honest: honest recoveries refused, of cuts"

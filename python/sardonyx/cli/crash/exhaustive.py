@@ -24,10 +24,10 @@ from sardonyx.cli.progress import Watcher
 from sardonyx.questions import ExhaustiveQuestion, ProgramSource
 from sardonyx.runs.crashes import explore
 
-#: The sharings of which a proof is made unless one is named. A line of counters that all lines
-#: share puts their writes in order, so either has mistakes that the other hides.
+#: The sharings that are proven unless the user names one. A line of counters that all lines share
+#: puts their writes in order, so each sharing has mistakes that the other hides.
 BOTH_ENDS = ("apart", "interleaved")
-#: Transactions of a core of which all orders are tried, and the order without a choice.
+#: The most transactions of a core whose orders are all tried, and the order without a choice.
 BOUND = 2
 FROM_START = "start"
 

@@ -19,7 +19,7 @@ from sardonyx.runs.crashes import FULL_ONE_IN, RECOVERY_CUTS
 from sardonyx.runs.jobs import check_designs, parse_settings
 from sardonyx.runs.sources import check_known, known_programs, parts
 
-#: The designs of the SCA paper that promise something, and the one that promises nothing.
+#: The designs of the SCA paper: those that promise something, and the one that does not.
 DESIGNS = "sca,fca,co-located,co-located-cc,no-encryption,no-atomicity"
 PLATFORMS = ("adr", "eadr", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part")
 SHARINGS = ("apart", "packed", "interleaved")

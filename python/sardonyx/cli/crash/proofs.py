@@ -14,9 +14,8 @@ from rich.text import Text
 
 from sardonyx.cli.grid import grid, numbers
 
-#: The colours of the verdicts.
 VERDICTS = {"proven": "green", "caught": "yellow", "broken": "red", "unfinished": "red"}
-#: The columns: what is counted, and under which name it comes.
+#: The columns, each with the name of its count.
 COLUMNS = {
     "states": "states",
     "cuts": "cuts",
@@ -25,7 +24,7 @@ COLUMNS = {
     "lost": "lost_cuts",
     "secrets": "secret_cuts",
 }
-#: What the less obvious ones are.
+#: The meaning of the less obvious columns.
 LEGEND = "lives: states from which the next life was lived in all orders; nested: cuts of those"
 
 

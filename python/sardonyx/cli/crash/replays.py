@@ -21,9 +21,9 @@ from sardonyx.questions import AttackAsked, CrashQuestion, ProgramSource
 from sardonyx.runs.crashes import RECOVERY_CUTS
 from sardonyx.values import read as read_value
 
-#: Where replay files go if neither ``--out`` nor ``--json`` names a place.
+#: The folder of replay files if neither ``--out`` nor ``--json`` names one.
 FOLDER = Path("results") / "crash"
-#: A file that holds more than this is none of ours.
+#: A file with more bytes than this is not a replay file.
 MOST_BYTES = 2**22
 
 
@@ -88,7 +88,7 @@ class Replays:
 
 
 def _text(document: Mapping[str, Any]) -> str:
-    """The document, a line a member, and the three numbers of a script's entries on one."""
+    """The document with one member a line, and the numbers of a script's entry on one."""
     text = json.dumps(document, indent=1)
     return re.sub(r"\[\s+(\d+),\s+(\d+),\s+(\d+)\s+\]", r"[\1, \2, \3]", text)
 

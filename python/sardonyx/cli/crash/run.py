@@ -29,9 +29,9 @@ from sardonyx.questions import CrashQuestion, TrialQuestion
 from sardonyx.runs.crashes import explore, memory
 from sardonyx.runs.jobs import parse_settings
 
-#: Bytes of memory that are worth a word.
+#: From this many bytes on, memory is mentioned.
 NOTABLE = 2**30
-#: Before a position, in ``--cuts``.
+#: The prefix of a position in ``--cuts``.
 AT = "at:"
 
 
@@ -180,7 +180,6 @@ def answer(
 
 
 def _replays(asked: Cut) -> Replays:
-    """Where the replay files go."""
     json_to, prefix, folder = asked.json_to, "", asked.out
     if folder is None:
         beside = None if json_to in (None, "-") else Path(json_to)

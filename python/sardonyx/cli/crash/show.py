@@ -13,11 +13,11 @@ from sardonyx.cli.crash.attacks import not_promised, show_attacks
 from sardonyx.cli.crash.proofs import tell
 from sardonyx.cli.grid import grid, numbers
 
-#: What the table's columns count.
+#: The counts in the table's columns.
 LEGEND = "nested: cuts after a recovery; lost, secrets: cuts at which data or a secret were lost"
-#: So many runs have columns of their own beside each other in 80 columns of text.
+#: This many runs have columns of their own in 80 columns of text.
 SIDE_BY_SIDE = 4
-#: What the explorer calls a run that is no plan.
+#: The explorer's name for a run outside of a plan.
 ONCE = "crash once"
 VERDICTS = {"holds": "green", "caught": "yellow", "broken": "red", "not exercised": "red"}
 
@@ -51,7 +51,7 @@ def show(
 
 
 def _reached(run: dict[str, Any]) -> str:
-    """How far the runs have come, in one line: what the verdict says nothing beyond."""
+    """How far the runs have come, in one line: the verdict says nothing beyond that."""
     amounts = [f"{run['cuts']:,} cuts"]
     amounts += [f"{name} {count:,}" for name, count in run["reached"].items() if count]
     verdict = f"{_verdict(run)}{_beyond(run)}"
@@ -59,7 +59,7 @@ def _reached(run: dict[str, Any]) -> str:
 
 
 def _verdict(run: dict[str, Any]) -> str:
-    """The verdict, and what an option has taken away of what it would otherwise rest on."""
+    """The verdict, and the parts of its base that an option has removed."""
     if run["verdict"] != "holds":
         return str(run["verdict"])
     limits = (
@@ -70,7 +70,7 @@ def _verdict(run: dict[str, Any]) -> str:
 
 
 def _beyond(run: dict[str, Any]) -> str:
-    """What came through of attacks that nobody promises to notice, and what was not judged."""
+    """Attacks that came through and that no scheme promises to notice, and what was not judged."""
     rows = (run.get("attacks") or {"rows": ()})["rows"]
     beyond = [row for row in rows if not row["promised"]]
     undetected = sum(row["undetected"] for row in beyond)
@@ -86,7 +86,7 @@ def _beyond(run: dict[str, Any]) -> str:
 
 
 def _lacking(run: dict[str, Any]) -> list[str]:
-    """What a verdict would have to rest on and cannot, and what keeps it from that; a line each."""
+    """What a verdict should rest on and does not, each with the reason, a line each."""
     if run["verdict"] != "not exercised":
         return []
     by: dict[str, list[str]] = {}
@@ -103,7 +103,7 @@ def _lacking(run: dict[str, Any]) -> list[str]:
 
 
 def _remedy(kept: str, reached: list[str]) -> str:
-    """What brings a plan to what it lacks."""
+    """The options that bring a plan to what it lacks."""
     if kept:
         give = "give sardonyx crash run" if kept == ONCE else "leave it out"
         return f"{kept} prevents more: {give}"
@@ -113,7 +113,7 @@ def _remedy(kept: str, reached: list[str]) -> str:
 
 
 def _beside(runs: list[dict[str, Any]]) -> list[str]:
-    """What stands beside the verdicts of a plan, a line a design: limits not reached, digests."""
+    """Notes next to the verdicts of a plan, a line a design: limits not reached, digests."""
     designs = {run["design"]: run for run in runs}
     lines = []
     for design, run in designs.items():
@@ -152,7 +152,7 @@ def _verdicts(runs: list[dict[str, Any]]) -> Table:
 
 
 def _exercised(runs: list[dict[str, Any]]) -> Table:
-    """What the verdicts rest on: a row a mechanism; a dash where the design has none such."""
+    """The base of the verdicts: a row a mechanism; a dash if the design does not have it."""
     several = len({run["program"] for run in runs}) > 1
     names = (f"{run['program']}\n{run['design']}" if several else run["design"] for run in runs)
     heads = (Column(Text(name), justify="right") for name in names)
@@ -174,7 +174,7 @@ def _exercised(runs: list[dict[str, Any]]) -> Table:
 
 
 def _folded(runs: list[dict[str, Any]]) -> Table:
-    """The same of many runs: of each mechanism the least and the most, of those that need it."""
+    """The base of many verdicts: least and most of each mechanism, of designs that need it."""
     table = grid(
         "mechanism",
         *numbers("pairs", "least"),

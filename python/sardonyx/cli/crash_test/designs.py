@@ -21,7 +21,7 @@ from sardonyx.questions import CrashTestQuestion
 from sardonyx.runs.jobs import check_designs
 from sardonyx.runs.sources import check_known, parts
 
-#: Cuts below each design, and after one in how many the recovery is run.
+#: The number of cuts below each design; the recovery is run after one in this many.
 CUTS = 200
 EVERY = 4
 PLATFORMS = ("adr", "eadr")

@@ -31,11 +31,11 @@ from sardonyx.runs.crash_files import (
 )
 from sardonyx.runs.sources import check_known
 
-#: How the command line calls it: what follows the program's name is the program's.
+#: Settings of the command line: words after the program's name belong to the program.
 SETTINGS: dict[str, Any] = {
     "context_settings": {"ignore_unknown_options": True, "allow_interspersed_args": False},
 }
-#: Causes that people are shown, and operations of each; the JSON has all.
+#: People are shown this many causes, and operations of each; the JSON has all.
 SHOWN = 5
 OPERATIONS = 3
 

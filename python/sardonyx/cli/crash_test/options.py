@@ -37,7 +37,7 @@ POOL = typer.Option(help="The mapped file to cut, or a folder of such files; rep
 NO_SOURCE = typer.Option("--no-source", help="Report without lines of code.")
 
 
-#: What few callers of a search need.
+#: Options that few callers of a search need.
 RARE = (
     "ok",
     "baseline",

@@ -29,11 +29,10 @@ from sardonyx.cli.record import PLUGIN, Record, emulator, run_recorded
 from sardonyx.questions import CrashTestQuestion, RecordRequest
 from sardonyx.runs.crash_test import crash_test, given
 
-#: Images on which the recovery is recorded, at each depth.
+#: The recovery is recorded on this many images at each depth.
 IMAGES = 8
-#: The folder of a recovery's pools.
 POOLS = "pools"
-#: Runs a command without its output, as the same process.
+#: Runs a command without its output, in the same process.
 QUIET = ("/bin/sh", "-c", 'exec "$0" "$@" > /dev/null 2>&1')
 
 
@@ -116,7 +115,7 @@ def _one(
     folder: Path,
     budget: float,
 ) -> dict[str, Any] | None:
-    """The recovery of one image, recorded in ``folder`` and cut; nothing if it changes nothing."""
+    """The recovery of one image, recorded in ``folder`` and cut; ``None`` if it changes nothing."""
     assumed = tuple(found.get("assumed") or ())
     crash_test(question.replace(replay=image, keep=str(folder), assume_persisted=assumed))
     pools = _moved(folder, found)
@@ -143,20 +142,20 @@ def _one(
     try:
         return crash_test(within) | {"recording": str(trace), "acks": acks}
     except _core.SardonyxError as error:
-        # It repaired the pool by stores that nobody makes sure of, or through a descriptor.
+        # It repaired the pool by stores that nothing makes sure, or through a descriptor.
         if any(part in str(error) for part in ("stored nothing", "never flushes", "never syncs")):
             return None
         raise
 
 
 def _pools(pools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What a question says of these pools."""
+    """The fields of a question for these pools."""
     first, *more = [str(pool["path"]) for pool in pools]
     return {"pool": first, "more_pools": tuple(more)}
 
 
 def _moved(folder: Path, found: dict[str, Any]) -> list[str]:
-    """Where the replayed image's files are now, under the pools' own names."""
+    """The paths of the replayed image's files, under the pools' own names."""
     replayed, moved = folder / "replayed.pool", folder / POOLS
     if len(found["pools"]) == 1:
         moved.mkdir()
@@ -177,7 +176,6 @@ def replays(one: dict[str, Any], recover: str) -> None:
 
 
 def _show(kept: bool, people: Console, found: dict[str, Any]) -> None:
-    """What cuts inside the recovery showed."""
     recoveries = found["inside"]
     images, cuts = (sum(one[key] for one in recoveries) for key in ("images", "cuts_tried"))
     people.print(

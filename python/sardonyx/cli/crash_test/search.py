@@ -29,7 +29,7 @@ from sardonyx.report.crash_test import render
 from sardonyx.runs.crash_test import CREATIONS, TEARS, crash_test, given, words
 from sardonyx.runs.sources import check_known
 
-#: What few callers of a search of a recording need.
+#: Options that few callers of a search of a recording need.
 RARE = (*options.RARE, "tear", "start", "creation", "assume_persisted", "no_source")
 
 

@@ -13,11 +13,10 @@ from sardonyx.cli.common import note
 from sardonyx.cli.crash_test.options import unfinished
 from sardonyx.cli.grid import grid
 
-#: Suspects and causes that people are shown; the JSON has all.
+#: People are shown this many suspects and causes; the JSON has all.
 SHOWN = 3
-#: Places that never ran that people are shown.
+#: People are shown this many places that never ran.
 PLACES = 8
-#: Platforms that are a file on a disk.
 DISKS = ("pages", "sectors")
 
 
@@ -156,7 +155,7 @@ def show_cause(people: Console, number: int, cause: dict[str, Any]) -> None:
 
 
 def _show_coverage(people: Console, coverage: dict[str, Any] | None) -> None:
-    """Say which places never ran, of which the verdict says nothing."""
+    """Print the places that never ran, of which the verdict says nothing."""
     if coverage is None:
         note("which places that make data persistent never ran is not known of this recording")
         return
@@ -176,13 +175,12 @@ def _show_coverage(people: Console, coverage: dict[str, Any] | None) -> None:
 
 
 def _held(cause: dict[str, Any]) -> str:
-    """The order of a cause, for people."""
     thread, _, row = cause["order"].partition("@")
     return f"with thread {thread} held back before {cause['held']}, after row {int(row):,}"
 
 
 def _show_orders(people: Console, orders: Sequence[dict[str, Any]]) -> None:
-    """Say how much was tried in other orders."""
+    """Print how much was tried in other orders."""
     if not orders:
         people.print(
             "other orders of threads: none in which a thread makes sure of something while another "

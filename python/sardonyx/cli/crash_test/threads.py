@@ -17,7 +17,6 @@ from sardonyx.cli.help import rare
 from sardonyx.questions import CrashTestQuestion
 from sardonyx.runs.crash_test import crash_test
 
-#: The most orders that can be asked for.
 MOST = 1000
 
 

@@ -77,7 +77,7 @@ class OfWorkload(Options):
 
 
 def _option(design: Design, key: Key) -> tuple[str, Any, Any]:
-    """A key's option as a field: its name, its type with what Typer is told, its default."""
+    """A key's option as a field: its name, its type with Typer's settings, its default."""
     default: Any = key.default
     metavar = key.metavar
     kind: type = str
@@ -114,7 +114,7 @@ else:  # the table of designs says which keys have options
     )
 
 
-#: How a figure of one operation's energy ends.
+#: The suffix of figures of one operation's energy.
 SPENT = "_energy_nj"
 
 
@@ -184,11 +184,11 @@ def compare(asked: Compare) -> None:
 
 
 def _workload(asked: Compare, block_bytes: int) -> tuple[str, Workload, str]:
-    """What is written, as results name it, and the option that says so."""
+    """The workload, as results name it, and the option that sets it."""
     if asked.tree is not None:
         return asked.tree, Tree(path=asked.tree), f" and --tree {asked.tree}"
     if asked.trace is not None:
-        # The seed chooses duplicates, where contents are assumed.
+        # The seed chooses duplicates if contents are assumed.
         share = asked.duplicates
         seed = 0 if share is None else asked.seed
         trace = BlockTrace(path=asked.trace, duplicates=share, seed=seed)
@@ -206,9 +206,7 @@ def _workload(asked: Compare, block_bytes: int) -> tuple[str, Workload, str]:
 
 
 def _keyed(asked: Compare, design: Design, workload: Workload) -> StoreDesign:
-    """The design with its keys as their options have them; those that would do nothing are not
-    read.
-    """
+    """The design with its keys as their options have them; keys without an effect are not read."""
     given: dict[str, str] = {}
     for key in design.keys:
         if key.option is None or not _does_something(key, given, workload):
@@ -272,7 +270,7 @@ def energy(run: Run) -> str:
 
 
 def _energies(results: Results) -> list[str]:
-    """What each store's energy goes to, in the middle of the brackets, the most first."""
+    """The parts of each store's energy, in the middle of the brackets, the largest first."""
     told = []
     for run in results.runs:
         by = {
@@ -305,7 +303,7 @@ def _rate(per_second: float | None) -> str:
 
 
 def _lives(results: Results) -> list[str]:
-    """How long each store would live, if it went on like this day and night."""
+    """The life of each store, if it worked like this day and night."""
     told = []
     for run in results.runs:
         low, high, least, most, years = (

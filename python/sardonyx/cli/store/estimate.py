@@ -187,7 +187,7 @@ def _tell(
 
 
 def _announce(plan: dict[str, Any]) -> None:
-    """Memory and precision, before any of it is taken."""
+    """Print the memory and the precision, before any of it is taken."""
     what = "a stream" if plan["bytes"] is None else amount(plan["bytes"])
     precise = "every count exact" if plan["exact"] else "counts sampled if that is full"
     err.print(
@@ -235,7 +235,7 @@ def _references(cuttings: list[dict[str, Any]]) -> RenderableType:
 
 
 def _designs(costs: list[dict[str, Any]]) -> RenderableType:
-    """What each design would take to store it."""
+    """The cost of storing it with each design."""
     table = _table("design", "block", "room", "time", "energy")
     for one in costs:
         table.add_row(

@@ -42,10 +42,11 @@ from sardonyx.cli.options import JsonTo
 from sardonyx.runs.stores import designs, known
 
 PLUGIN = Path(__file__).parents[2] / "libsardonyx_nbd.so"
-#: What a socket's name may be at most, by Linux.
+#: The longest name of a socket, by Linux.
 LONGEST_SOCKET = 107
 LOOK_EVERY = 0.1
-#: Times of requests within the device, as counters and the report have them, and of what they are.
+#: Times of requests within the device, as counters and the report have them, each with its
+#: description.
 TIMES = {
     "read_time": "time of a read",
     "write_time": "of a write",
@@ -171,7 +172,7 @@ class Server:
     ready: dict[str, Any] | None = None
     last: dict[str, Any] | None = None
     end: dict[str, Any] | None = None
-    #: What nbdkit has said before it was ready.
+    #: nbdkit's output before it was ready.
     said: list[str] = field(default_factory=list)
 
     def hear(self, told: IO[str]) -> None:

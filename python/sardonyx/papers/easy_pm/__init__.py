@@ -45,7 +45,7 @@ from sardonyx.runs.programs import (
 )
 from sardonyx.runs.results import Run, Scalar
 
-#: The paper's structures, and SCA's two that it does not have.
+#: The paper's structures, and two of SCA's that it does not have.
 PAPERS = ("array-swap", "hash", "chain-queue", "bplus-tree", "rbtree")
 PROGRAMS = (*PAPERS, "queue", "btree")
 #: The paper's names: baseline, Asynchronous-Log-Counter, EASY-PM.
@@ -53,7 +53,7 @@ BASELINE, ALC, EASY = "hw-log", "alc", "easy-pm"
 SOFTWARE = "sca"
 DESIGNS = ("no-encryption", SOFTWARE, BASELINE, ALC, EASY)
 SERIAL = "easy_pm.cfb_serial"
-#: Table I's.
+#: The number of cores of Table I.
 CORES = 4
 
 
@@ -81,7 +81,7 @@ QUICK = Scale(
     swept=("hash", "rbtree"),
 )
 
-#: Of the sensitivity, whose runs are many.
+#: The scale of the sensitivity, which has many runs.
 TINY = replace(QUICK, transactions=300, warmup=100)
 
 SWEEPS = (
@@ -141,10 +141,10 @@ class Choice:
         return {self.key: self.values[1]}
 
 
-#: The designs whose throughput the choices are judged by.
+#: The designs by whose throughput the choices are judged.
 JUDGED = (SOFTWARE, BASELINE, ALC, EASY)
 LOGS = (BASELINE, ALC, EASY)
-#: Run alone and all together.
+#: Choices that are run alone and all together.
 CHOICES = (
     Choice("order of reuse", "log.reuse", ("fifo", "lifo"), LOGS),
     Choice("placement of buckets", "log.placement", ("staggered", "packed"), LOGS),
@@ -154,7 +154,8 @@ CHOICES = (
     ),
     Choice("valid headers", "easy_pm.valid_headers", ("both", "registers"), (EASY,)),
 )
-#: Run alone: what Table I does not say of the controller, and one thing that it does.
+#: Choices that are run alone: what Table I does not say of the controller, and one thing that it
+#: does.
 ALONE = (
     Choice("address mapping", "medium.mapping", (CHOICES[3].values[0], "dramsim2-4"), JUDGED),
     Choice("merging again", "medium.queues.remerging", (False, True), JUDGED),
@@ -172,7 +173,7 @@ def combinations(design: str) -> Iterator[dict[str, Scalar]]:
 
 
 def _settings(choices: Iterable[Choice]) -> dict[str, Scalar]:
-    """The settings under which the choices have their other values."""
+    """The settings that give the choices their other values."""
     return {key: value for choice in choices for key, value in choice.other.items()}
 
 
@@ -298,7 +299,7 @@ WRITES_NOTE = "1 - all writes to the medium a transaction / those of hw-log"
 
 
 def _latency_ratio(programs: Programs, run: Run, over: Run) -> float | None:
-    """Mean latency of loads and stores of a run over that of another."""
+    """The mean latency of loads and stores of a run relative to another."""
     return divide(*(l1_latency(one, programs.parameters) for one in (run, over)))
 
 
@@ -343,7 +344,7 @@ def _writes_per_line(programs: Programs, claim: Claim) -> Found:
     )
 
 
-#: How each metric of EASY-PM's claims is computed from results.
+#: The computation of each metric of EASY-PM's claims from results.
 METRICS: dict[str, Finder] = {
     "throughput_gain_over_baseline": _over(
         speedup, BASELINE, "transactions a second / those of hw-log - 1"

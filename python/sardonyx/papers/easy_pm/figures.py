@@ -103,7 +103,7 @@ _Lines = dict[str, list[float | None]]
 
 
 def _gains(programs: Programs, selections: Sequence[dict[str, Any]]) -> _Lines:
-    """Over each other log, EASY-PM's mean gain at each selection, of programs that have all."""
+    """EASY-PM's mean gain over each other log at each selection, of programs that have all logs."""
 
     def at(over: str, selected: dict[str, Any]) -> dict[str, float | None]:
         a, b = {"design": easy_pm.EASY, **selected}, {"design": over, **selected}

@@ -35,20 +35,20 @@ from sardonyx.sweeps.varying import Range
 
 DESIGNS = ("baseline", "dedup-sha1", "dewrite", "esd")
 QUICK_SIZES = (64 * KB, 512 * KB, MB, 2 * MB)
-#: Records of each trace, from its middle, that a core runs; the first half of them warms up.
+#: A core runs this many records of each trace, from its middle; the first half of them warms up.
 WINDOW, QUICK_WINDOW = 150_000, 30_000
-#: The same of the sensitivity of a quick one, whose runs are many.
+#: The window of a quick sensitivity, which has many runs.
 TINY_WINDOW = 6_000
-#: Records that a core of a sample's cells runs, about.
+#: A core of a sample's cell runs about this many records.
 SAMPLED_WINDOW = 15_000
 WARMUP = "50%"
-#: Where the window begins, of what is left beside it.
+#: The window begins at this share of the records before and after it.
 MIDDLE = 0.5
-#: Table I's.
+#: The number of cores of Table I.
 CORES = 8
 RECLAIM = "esd.reclaim"
 READINGS = ("paper", "counted")
-#: What else a design's figures depend on: settings of a run beside the plain one, by their name.
+#: Settings that change a design's figures, for runs next to the plain one, by name.
 OTHERWISE: Mapping[str, Mapping[str, Mapping[str, Scalar]]] = {
     "esd": {
         **{f"reclaim = {reading}": {RECLAIM: reading} for reading in READINGS},
@@ -57,9 +57,9 @@ OTHERWISE: Mapping[str, Mapping[str, Mapping[str, Scalar]]] = {
     "dedup-sha1": {"one SHA-1 unit": {"units.sha1.number": 1}},
     "dewrite": {"one CRC-32 unit": {"units.crc32.number": 1}},
 }
-#: A gap beyond it has a cause in docs/papers/esd.md.
+#: A larger gap has a cause in docs/papers/esd.md.
 WITHIN = 0.15
-#: A trace that stands in for the paper's programs: of a real program, or generated.
+#: The kind of trace that stands in for the paper's programs: of a real program, or generated.
 Kind = Literal["recording", "ladder"]
 
 
@@ -125,7 +125,7 @@ Values = dict[str, float | None]
 
 
 def _otherwise(comparison: Comparison, measure: Two, design: str, over: str) -> dict[str, Values]:
-    """``measure`` with each setting on which either design's figure hangs."""
+    """``measure`` with each setting that either design's figure depends on."""
 
     def variant(of: str, settings: Mapping[str, Scalar]) -> dict[str, Run]:
         runs = comparison.results.runs
@@ -150,7 +150,7 @@ def _otherwise(comparison: Comparison, measure: Two, design: str, over: str) -> 
 def _one(
     of: One, note: str, needs: str, aspect: m.Aspect, readings: Mapping[str, One] | None = None
 ) -> Finder:
-    """A share, of the claim's design alone."""
+    """A share of the claim's design by itself."""
 
     def find(comparison: Comparison, claim: Claim) -> Found:
         def values(of: One) -> Values:
@@ -351,7 +351,7 @@ def _hit_rate_gain(metric: str, size: str, small: int, policy: str | None = None
 
 
 def _energy_bound(comparison: Comparison, claim: Claim) -> str:
-    """How much of a write's energy a removed duplicate can save, by the machine's parameters."""
+    """The most energy of a write that a removed duplicate can save, by the machine's keys."""
     parameters = comparison.results.machine.parameters
     names = ("medium.energy.write_nj", "medium.energy.read_nj", "units.aes.energy_nj")
     write, read, pad = (parameters.get(name) for name in names)
@@ -368,7 +368,7 @@ def _energy_bound(comparison: Comparison, claim: Claim) -> str:
     )
 
 
-#: How each metric of ESD's claims is computed from results.
+#: The computation of each metric of ESD's claims from results.
 METRICS: dict[str, Finder] = {
     "duplicate_rate": _fact("duplicate_rate", "writes whose content was written before / writes"),
     "unique_lines_written_over_1000_times": _written_over_1000_times(
@@ -508,7 +508,7 @@ def verdict(comparison: Comparison, rows: Sequence[ClaimRow]) -> tuple[str, ...]
 
 
 def _for_all(rows: Sequence[ClaimRow]) -> str:
-    """On how many workloads ESD is worse than the baseline, which the paper has on none."""
+    """The number of workloads on which ESD is worse than the baseline; the paper has none."""
     found = []
     for row in rows:
         if row.claim.stat == "min_exceeds" and row.workloads:
@@ -526,7 +526,7 @@ def _for_all(rows: Sequence[ClaimRow]) -> str:
 
 
 def _hangs(comparison: Comparison, rows: Sequence[ClaimRow]) -> str:
-    """The figures that move most under another reading, and by how much."""
+    """The figures that move most under another reading, each with its move."""
     wanted = (
         (
             "write_speedup_over_dedup-sha1",

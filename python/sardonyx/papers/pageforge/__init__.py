@@ -24,9 +24,9 @@ from sardonyx.runs.sources import unknown
 from sardonyx.runs.tailbench import APPLICATIONS, MERGING, TimedPoint, TimedRuns
 from sardonyx.sweeps.varying import Range
 
-#: What the paper compares.
+#: The designs that the paper compares.
 DESIGNS = ("none", "ksm", "pageforge")
-#: Quoted from the paper's McPAT (Table 5, 6.4.2): square millimetres and watts.
+#: Figures of the paper's McPAT (Table 5, 6.4.2): square millimetres and watts.
 QUOTED: dict[str, tuple[float, float]] = {
     "Scan Table": (0.010, 0.028),
     "ALU": (0.019, 0.009),
@@ -34,13 +34,13 @@ QUOTED: dict[str, tuple[float, float]] = {
     "an in-order core like ARM A9": (0.77, 0.37),
     "the server of Table 2": (138.6, 164.0),
 }
-#: Applications whose variants and loads are run: short queries, and long ones.
+#: Applications whose variants and loads are run: one with short queries, and one with long ones.
 SHORT, LONG = "silo", "img_dnn"
-#: Its queries take about a second.
+#: The application whose queries take about a second.
 SLOWEST = "sphinx"
-#: Queries a second beside those of Table 3, as shares of them (6.3).
+#: Queries a second as shares of those of Table 3, which is run too (6.3).
 LOADS = (0.5, 1.4)
-#: What Secs. 3.5, 4.1 and 4.3 speak of, by design and in a few words.
+#: Variants of Secs. 3.5, 4.1 and 4.3, by design and in a few words.
 VARIANTS: dict[str, tuple[str, dict[str, Scalar]]] = {
     "a module in each controller": ("pageforge", {"pageforge.modules": 2}),
     "the module at the network": ("pageforge", {"pageforge.module": "network"}),
@@ -48,11 +48,11 @@ VARIANTS: dict[str, tuple[str, dict[str, Scalar]]] = {
     "KSM on an in-order core": ("ksm", {"ksm.core": "in-order"}),
     "KSM past the caches": ("ksm", {"ksm.access": "uncacheable"}),
 }
-#: A core for a whole interval of 400 pages, whoever waits for it.
+#: The thread keeps a core for a whole interval of 400 pages, whoever waits for it.
 KEPT: dict[str, Scalar] = {"thread.slice_us": 20_000, "thread.preempted": False}
-#: Pages that begin alike for many lines, in few families.
+#: Pages begin alike for many lines, in few families.
 FAR: dict[str, Scalar] = {"vms.families": 4, "vms.alike_lines": 60}
-#: One assumption at a time: what of a gap depends on it.
+#: One changed assumption at a time, to find what a gap depends on.
 CAUSES: dict[str, tuple[str, dict[str, Scalar]]] = {
     "KSM compares whole words": ("ksm", {"ksm.compare_line_instructions": 40}),
     "KSM hashes 1 KB": ("ksm", {"ksm.checksum": "jhash2-1k"}),
@@ -69,7 +69,7 @@ CAUSES: dict[str, tuple[str, dict[str, Scalar]]] = {
 #: Load and stay together, for every application: pages merge, and KSM's thread keeps a core for an
 #: interval.
 BOTH = "while pages merge, KSM keeps a core for an interval"
-#: Where the window lies and how long the thread stays, beside the paper; the first two under each
+#: The phase of the window and the stay of the thread, next to the paper's; the first two under each
 #: design.
 PHASES: dict[str, dict[str, Scalar]] = {
     "settled": {},
@@ -78,7 +78,7 @@ PHASES: dict[str, dict[str, Scalar]] = {
 }
 #: Causes that are run for long queries too.
 OF_LONG = ("no query preempts KSM", "KSM keeps a core for an interval")
-#: How much longer than the others' the window of the application with second-long queries is.
+#: The window of the application with second-long queries is this many times as long as the others'.
 LONGER = 2
 
 
@@ -107,7 +107,7 @@ class Scale:
 
 FULL = Scale(360, 30, 64, (SHORT, LONG))
 QUICK = Scale(40, 8, 24, (SHORT,))
-#: Of a cell of the sample, which has hundreds of them.
+#: The scale of a cell of the sample, which has hundreds of them.
 CELL = Scale(20, 4, 16, ())
 
 
@@ -128,7 +128,7 @@ def points(applications: Sequence[str], scale: Scale) -> list[TimedPoint]:
     ]
 
 
-#: Table 3.
+#: Queries a second of Table 3.
 QUERIES = dict(zip(APPLICATIONS, (500, 500, 100, 2000, 1), strict=True))
 
 
@@ -186,13 +186,13 @@ Finder = Callable[[Costs, Claim], Found]
 SOJOURN, TAIL = "geomean_sojourn_ns", "p95_sojourn_ns"
 #: The reading of a claim whose window lies while pages still merge.
 IN_SWING = "while pages merge"
-#: The same, and the thread keeps a core for an interval.
+#: The reading in which the thread also keeps a core for an interval.
 STAYS = "while pages merge and a core is kept"
 NEEDS = "a run of the application under the design"
 
 
 def _plain(name: str, unit: Unit, note: str, design: str = "") -> Finder:
-    """A metric of the claim's design, or of another, each application a value."""
+    """A metric of the claim's design, or of another: a value for each application."""
 
     def find(costs: Costs, claim: Claim) -> Found:
         chosen = design or claim.design
@@ -305,7 +305,7 @@ TABLE_4: dict[str, tuple[str, str]] = {
         "applications' cold accesses are chosen for it",
     ),
 }
-#: How each metric of the claims is computed from results.
+#: The computation of each metric of the claims from results.
 METRICS: dict[str, Finder] = {
     "footprint_saving": _plain("saving", "%", "page frames saved, over all pages"),
     "unmergeable_pages": _plain("unmergeable_pages", "%", MIX, "pageforge"),
@@ -451,7 +451,7 @@ def phases(comparison: Comparison) -> Exhibit:
     )
 
 
-#: What the paper says in the end: latencies, what is saved, and what the thread takes.
+#: The paper's final claims: latencies, savings, and the cost of the thread.
 HEADLINES = (
     "mean_sojourn_latency_vs_baseline",
     "p95_sojourn_latency_vs_baseline",

@@ -30,16 +30,16 @@ DESIGNS = (RECAM.name, RIVAL.name)
 BLOCKS = (1 * KB, 2 * KB, 4 * KB, 8 * KB)
 #: The share of duplicates of the paper's figure in words (Sec. IV).
 NOMINAL = 0.3
-#: The share of reads of the appliance that it names.
+#: The share of reads of the appliance that the paper names.
 READS = 0.7
-#: Bytes written of which Fig. 10 shows the energy.
+#: The bytes written whose energy Fig. 10 shows.
 FIG_10 = 50 * GB
-#: How often an overwritten block is written, for wear.
+#: An overwritten block is written this often, for wear.
 TIMES_OVER = 16
-#: The rival waits for a processor for more than this share of its time only if others run.
+#: The rival waits for a processor for more than this share of its time only if other programs run.
 BUSY = 0.05
 WITHOUT_WAITING = "mean without the rival's waiting for its drive and for other programs"
-#: Of the fingerprint whose row would come first.
+#: The bits of the fingerprint whose row would come first.
 FINGERPRINT = 40
 
 COMPARE, FIRST, PRINT = "recam.compare", "recam.first", "recam.fingerprint_bits"
@@ -316,7 +316,7 @@ def _energy_ratio(block: int, design: str) -> Finder:
     return find
 
 
-#: How each metric of the claims is computed from results.
+#: The computation of each metric of the claims from results.
 METRICS: dict[str, Finder] = {
     "write_iops_8KB_blocks_30pct_duplicates": _throughput,
     "iops_all_flash_appliance": _appliance,
@@ -327,7 +327,7 @@ METRICS: dict[str, Finder] = {
 }
 
 
-#: What the text says of Fig. 10 without a figure: that one takes more than the other.
+#: The text's claims on Fig. 10 without a figure: one store takes more than the other.
 ORDER = (
     Claim(
         "recam",
@@ -415,7 +415,7 @@ def stand_ins(scale: Scale) -> str:
     )
 
 
-#: What the paper and its energies leave open; all are *assumed*.
+#: Choices that the paper and its energies leave open; all are *assumed*.
 CHOICES = (
     Range("duplicates", str(NOMINAL), "the share of writes whose block is there", "0", "0.9"),
     Range("times over", "1", "how often each block is written", "1", "16", whole=True),
@@ -455,7 +455,7 @@ def sampled(asked: Asked) -> Sampled:
         reading = [(design, BLOCKS[-1], READS) for design in (ours, rival)]
         return StoreRuns(
             [
-                # Each stands where the paper has 30 % of duplicates, whatever its cell has.
+                # Each choice is made where the paper has 30 % of duplicates, whatever its cell has.
                 StorePoint(
                     name(block, more=f"{reads:.0%} reads" if reads else ""),
                     StoreQuestion(

@@ -35,7 +35,7 @@ from sardonyx.runs.results import Run
 from sardonyx.runs.stores import KB, designs
 
 COLOURS = dict(zip(recam.DESIGNS, LINE_COLOURS, strict=False))
-#: Where a bracket is read, and what a figure calls it.
+#: The place in a bracket that is read, and its name in a figure.
 PLACES = {"": "middle", "low": "lower end", "high": "upper end"}
 
 

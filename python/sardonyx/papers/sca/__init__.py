@@ -62,7 +62,7 @@ class Scale:
     footprints: Sequence[int] = (100 * MB, 1000 * MB)
     sizes: Sequence[int] = (64, 256, KB, 4 * KB)
     latencies: Sequence[float] = (10, 4, 2, 1, 0.5, 0.25)
-    #: What causes are looked for in: programs, the size of their structures, numbers of cores.
+    #: Causes are looked for in these programs, sizes of structures, and numbers of cores.
     cause_programs: Sequence[str] = ("hash", "rbtree")
     cause_footprint: int = 16 * MB
     cause_cores: Sequence[int] = CORES
@@ -83,7 +83,7 @@ QUICK = Scale(
 )
 
 
-#: Of the sensitivity, whose runs are many.
+#: The scale of the sensitivity, which has many runs.
 SMALL = replace(QUICK, transactions=600, warmup=200)
 TINY = replace(SMALL, footprint=4 * MB)
 
@@ -190,7 +190,7 @@ def _against(
     where: str = "on one core",
     **selected: Any,
 ) -> Finder:
-    """``of`` the claim's design and another, both runs selected alike."""
+    """``of`` the claim's design and another, both with the same selection of runs."""
 
     def find(programs: Programs, claim: Claim) -> Found:
         a, b = {"design": claim.design, **selected}, {"design": over, **selected}
@@ -291,7 +291,7 @@ def _medium_latency(key: str, nominal: float, factor: float) -> Finder:
     return _against("co-located", speedup, "%", note, "at that latency", variant=variant)
 
 
-#: How each metric of SCA's claims is computed from results.
+#: The computation of each metric of SCA's claims from results.
 METRICS: dict[str, Finder] = {
     "runtime_vs_no-encryption": _runtime("no-encryption"),
     "runtime_over_sca": _runtime("sca"),

@@ -23,10 +23,9 @@ CHANNELS = "medium.geometry.channels"
 LLC = "caches.llc.bytes"
 LOADS, THINK = "think.loads", "think.instructions"
 WRITE, _ = LATENCIES["write"]
-#: Designs of a sweep.
 DESIGNS = ("no-encryption", "ideal", "co-located", "fca", "sca")
 PLAIN = "no-encryption"
-#: A gap beyond this wants a cause.
+#: A larger gap needs a cause.
 CLOSE = 0.15
 
 
@@ -67,7 +66,7 @@ SWEEPS = (
     Sweep("channels", CHANNELS, (1, 2, 4, 8), "channels of the medium, for eight cores", cores=8),
 )
 
-#: What the paper leaves out, as one may read it. All but Table 2 itself are assumed.
+#: Readings of what the paper leaves out. All except Table 2 itself are assumed.
 READINGS: Mapping[str, Mapping[str, Scalar]] = {
     "as Table 2 says": {},
     "all counters in reach": REACH,

@@ -49,11 +49,11 @@ STAGES = (
 MUTANTS = tuple(dict.fromkeys(m for stage in STAGES for m in (stage.plain, stage.atomic)))
 
 
-#: How much is cut of each program.
+#: The size of each program's run that is cut.
 FULL = ProgramSource(transactions=200, footprint=16384)
 QUICK = ProgramSource(transactions=100, footprint=8192)
 
-#: What the explorer gives for one run: ``stages`` and more.
+#: The explorer's answer for one run: ``stages`` and more.
 Counts = Mapping[str, Any]
 #: ``None`` is the program as it is.
 ByMutant = Mapping[str | None, Counts]
@@ -137,7 +137,7 @@ def _copy(column: Column) -> Callable[[Stage, Sequence[ByMutant]], _Verdict]:
 
 
 def _atomicity(stage: Stage, programs: Sequence[ByMutant]) -> _Verdict:
-    """Whether anything is lost without it that is not lost with it."""
+    """Whether something is lost without it that is not lost with it."""
 
     def lost(mutant: str | None) -> int:
         rows = (row for runs in programs for row in runs[mutant]["stages"])

@@ -30,7 +30,7 @@ from sardonyx.runs.scheduler import Task, Watch
 from sardonyx.runs.sources import known_programs
 
 NONE, SOFTWARE = "none", "software undo"
-#: The first two keep no log in hardware: programs keep none either, or SCA's.
+#: With the first two, which keep no log in hardware, programs keep none either, or SCA's.
 LOGGINGS = (NONE, SOFTWARE, "hw-log", "alc", "easy-pm")
 MAPPINGS = ("identity", "esd", "esd-sound", "dedup-sha1-sound", "dewrite-sound")
 POLICIES = (

@@ -32,18 +32,18 @@ from sardonyx.studies.integrity import recoveries
 from sardonyx.studies.integrity.recoveries import Recovery, Sizes, written_seconds
 
 MACHINE = "sca"
-#: What every scheme stands below: a design, and what the table calls it.
+#: The designs below every scheme, each with its name in the table.
 BASES = {
     "identity+no-encryption": "no-encryption",
     "esd": "esd",
     "sca": "sca",
     "easy-pm": "easy-pm",
 }
-#: The design of which the tables of recoveries and the verdict are.
+#: The design of the tables of recoveries and of the verdict.
 PLAIN = "sca"
-#: That over which papers' figures are computed. Schemes have versions of their own beside an
-#: encryption's counters, where papers have one number for both: without encryption their traffic
-#: is that of a paper's system, and over ``PLAIN`` it is a bound from above.
+#: The design over which papers' figures are computed. Schemes have versions of their own next to an
+#: encryption's counters, where papers have one number for both: without encryption their traffic is
+#: that of a paper's system, and over ``PLAIN`` it is a bound from above.
 CLAIMED = "identity+no-encryption"
 NONE = "none"
 
@@ -106,7 +106,7 @@ def stack(base: str, scheme: str) -> str:
 
 # ---- costs
 
-#: What may be behind a gap to a paper, as settings that are changed alone.
+#: Possible causes of a gap to a paper, as settings that are changed one at a time.
 CAUSES: Mapping[str, Mapping[str, Scalar]] = {
     "used before it is verified": {"integrity.verify": "speculate"},
     "accepted before the root": {"integrity.accepts": "before-root"},
@@ -459,7 +459,7 @@ class Published:
     sure: str
     source: str
     reading: str
-    #: Settings that make both what the paper has; they are not our defaults.
+    #: Settings that give both the paper's setup; they are not our defaults.
     under: Mapping[str, Scalar]
 
     def schemes(self) -> tuple[str | None, str | None]:
@@ -563,7 +563,8 @@ def _beside(world: World, one: Published) -> ClaimRow:
     return row if row.ours is None else replace(row, note=f"{judged(row)}: {row.note}")
 
 
-#: Ours is the paper's within this share of it; of a ratio, of what it differs from 1 by.
+#: Our figure agrees with the paper's within this share of it; for a ratio, of its difference from
+#: 1.
 NEAR = 0.25
 
 
@@ -587,7 +588,7 @@ def judged(row: ClaimRow) -> str:
     return f"{way}does not hold"
 
 
-#: How papers mostly count a recovery: from memory, and not checked.
+#: The usual way of papers to count a recovery: from memory, and not checked.
 ONE_BY_ONE = "one access after another, 100 ns each"
 COUNTED = {
     "time": "runtime_ns",

@@ -18,7 +18,7 @@ from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import Two, arithmetic_mean, assumed_by, ratio_of
 
 TITLE = "Integrity"
-#: What is drawn, and in which words.
+#: The figures, each with its words.
 VIEWS: dict[str, tuple[str, str]] = {
     "time": ("runtime_ns", "time / without integrity"),
     "writes": ("medium_writes", "writes to the medium / without integrity"),

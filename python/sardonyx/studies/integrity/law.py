@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-#: What a count may grow with, the slowest first.
+#: The laws by which a count may grow, the slowest first.
 SHAPES: Mapping[str, Callable[[float], float]] = {
     "constant": lambda _: 0.0,
     "a level of the tree": lambda lines: math.log(lines, 8),
     "a line": lambda lines: lines,
 }
-#: A law whose points are all within this share of it is taken before one that grows faster.
+#: A law whose points are all within this share of it is preferred to one that grows faster.
 CLOSE = 0.02
 
 
@@ -70,7 +70,7 @@ def _least_squares(name: str, points: Sequence[tuple[float, float]]) -> Law:
     middle_x, middle_y = math.fsum(x) / len(x), math.fsum(y) / len(y)
     spread = math.fsum((one - middle_x) ** 2 for one in x)
     together = math.fsum((a - middle_x) * (b - middle_y) for a, b in zip(x, y, strict=True))
-    # Nothing that is counted falls with the medium: where points do, that is chance.
+    # No count falls with the medium: if points do, that is chance.
     slope = max(0.0, together / spread) if spread else 0.0
     start = middle_y - slope * middle_x
     gaps = [_off(start + slope * a, b) for a, b in zip(x, y, strict=True)]
@@ -78,5 +78,5 @@ def _least_squares(name: str, points: Sequence[tuple[float, float]]) -> Law:
 
 
 def _off(law: float, count: float) -> float:
-    """By which share a law is off a point."""
+    """The share by which a law is off a point."""
     return 0.0 if law == count else abs(law - count) / max(abs(law), abs(count))

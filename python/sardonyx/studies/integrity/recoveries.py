@@ -20,9 +20,9 @@ from sardonyx.studies.integrity.law import Law, fitted
 
 LINE = 64
 TB = 1 << 40
-#: The medium that recoveries are extended to.
+#: The size of the medium that recoveries are extrapolated to.
 LARGE = 8 * TB
-#: The key of the cache that holds what is lost at a cut.
+#: The key of the cache whose contents are lost at a cut.
 CACHE = "integrity.cache.bytes"
 
 
@@ -35,9 +35,9 @@ class Sizes:
     lines: Sequence[int]
     caches: Sequence[int]
     since: Sequence[float]
-    #: Lines of the medium of the points over caches and over writes.
+    #: The lines of the medium at the points over caches and over writes.
     middle: int = 1 << 15
-    #: Writes of the points over media.
+    #: The writes at the points over media.
     usual: float = 4.0
 
 

@@ -61,7 +61,7 @@ class Crash(Kind):
         "checked_in_full cuts distinct_states lost_cuts positions recovery_cuts runs secret_cuts "
         "violations"
     ).union(f"{amount}.{name}" for amount in ("exercised", "reached") for name in listed(amount))
-    #: What an answer repeats of its question, and the host's speed.
+    #: The parts of an answer that repeat its question, and the host's speed.
     ASKED = ("program", "design", "platform", "tear", "seed", "mutant", "seconds")
 
     def check_subject(self, subject: Subject, listed: str) -> None:

@@ -61,7 +61,7 @@ class CrashTest(Kind):
     listed = ("recordings",)
     options = CrashTestOptions
     goals = ("min violations", "max cuts_tried")
-    #: Lists of an answer of which the length is a figure.
+    #: Lists of an answer whose lengths are figures.
     COUNTED = ("causes", "suspects", "passes_left")
     figures = figure_names(
         "causes cuts cuts_from_start cuts_tried lines_stored_to moments moments_tried "
@@ -93,7 +93,7 @@ class CrashTest(Kind):
             }
             figures |= {name: len(answer[name]) for name in self.COUNTED}
             figures["finished"] = answer["finished"]
-            # The line of code to look at first.
+            # The suspect is the line of code to look at first.
             figures["suspect"] = next((each["place"] for each in answer["suspects"]), None)
             return figures
 

@@ -22,9 +22,9 @@ from sardonyx.sizes import parse_size
 from sardonyx.sweeps.inputs import Inputs
 from sardonyx.values import MisfitError, Value, at_least, read
 
-#: A figure of a result; text where it is a verdict.
+#: A figure of a result; text for a verdict.
 Figure: TypeAlias = float | str | bool | None
-#: What a merge takes: one image or folder, or several.
+#: The subject of a merge: one image or folder, or several.
 Subject: TypeAlias = str | tuple[str, ...]
 
 
@@ -35,9 +35,9 @@ class Question:
     identity: Mapping[str, Any]
     ask: Callable[[_core.Progress | None], dict[str, Figure]]
     inputs: tuple[str, ...] = ()
-    #: Words of the command line that ask the same; none if there is no such command.
+    #: Words of the command line that ask the same; empty if there is no such command.
     command: tuple[str, ...] = ()
-    #: Its time is measured, so nothing else may run beside it.
+    #: Set if its time is measured, so that nothing else may run meanwhile.
     alone: bool = False
 
     @property
@@ -99,12 +99,12 @@ class Kind:
     listed: ClassVar[tuple[str, ...]]
     options: ClassVar[type[Options]]
     goals: ClassVar[tuple[str, ...]]
-    #: Names of numbers that its answers may have: what a goal can be.
+    #: Names of numbers that its answers may have, which can be goals.
     figures: ClassVar[frozenset[str]]
-    #: Other names of options, as the command line has them.
+    #: Names of options on the command line that differ.
     aliases: ClassVar[Mapping[str, str]] = {}
     seeded: ClassVar[bool] = True
-    #: A subject may be several files, as a list.
+    #: Set if a subject may be several files, as a list.
     several: ClassVar[bool] = False
 
     @property

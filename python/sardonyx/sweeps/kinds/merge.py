@@ -79,7 +79,7 @@ class Merge(Kind):
 
 
 def _try_merge(question: MergeQuestion) -> None:
-    """The question of a few generated pages: what is refused there is refused everywhere."""
+    """The question of a few generated pages: a setting refused there is refused everywhere."""
     with tempfile.NamedTemporaryFile(suffix=".raw") as image:
         image.write(_core.merge_snapshot(_core.merge_mixes()[0], 8, 1))
         image.flush()

@@ -28,7 +28,7 @@ from sardonyx.sweeps.kinds.kind import (
 )
 from sardonyx.sweeps.kinds.machines import check_design, effective, of_classes, programs
 
-#: What is booked under a cause.
+#: The amounts under a cause.
 BOOKED = tuple(field.name for field in fields(Cause))
 
 
@@ -63,7 +63,7 @@ class Simulate(Kind):
     options = SimulateOptions
     goals = ("max ipc", "min energy_nj")
     aliases: ClassVar[Mapping[str, str]] = {"cores": "copies"}
-    #: What a run says of the host, which differs from run to run.
+    #: The figures of the host, which differ from run to run.
     HOST = ("requests_per_second",)
     figures = frozenset(NAMES.difference(HOST)).union(
         f"cause.{cause}.{name}" for cause in CAUSES for name in BOOKED

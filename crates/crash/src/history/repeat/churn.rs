@@ -12,14 +12,14 @@ use sardonyx::medium::image::Image;
 use sardonyx::medium::layout::Layout;
 use sardonyx::settings::{Pressure, Value};
 
-/// Lines of a medium that is full, and how often they change in a life and in all.
+/// The number of lines of a full medium, and how often they change in a life and in all.
 const CROWD: u64 = 96;
 const CHANGES: u64 = 400;
 const LIVES: u64 = 4;
 
 impl History {
-    /// Has lines change again and again, half of them to what others hold, in a medium that has a place for each and
-    /// no more, where fingerprints collide and counts are full soon; over some lives.
+    /// Has lines change again and again, half of them to what others hold, over some lives. The medium has exactly one
+    /// place for each line, fingerprints collide, and counts are soon full.
     pub fn churned(&self) -> Option<Crowded> {
         if !self.finds_duplicates() {
             return None;

@@ -12,7 +12,7 @@ use sardonyx::medium::image::Image;
 use sardonyx::medium::layout::Layout;
 use sardonyx_workload::Class as Contents;
 
-/// Lines of each class of contents: all bytes, all places.
+/// The number of lines of each class of contents: enough for all bytes, or all places of one.
 const CONTENTS: [(Contents, u64); Contents::ALL.len()] = [
     (Contents::Zeros, 1),
     (Contents::Ones, 1),
@@ -25,15 +25,15 @@ const CONTENTS: [(Contents, u64); Contents::ALL.len()] = [
     (Contents::Near, 48),
     (Contents::High, 8),
 ];
-/// Lines near zero beside them.
+/// The number of lines near zero that follow them.
 const NEAR_ZERO: u64 = 48;
-/// Where the next line's content begins.
+/// The distance from one line's content to the next one's.
 const SHIFT: usize = 131;
 
 impl History {
-    /// Has a controller write lines of all classes of contents, and read them; then each line becomes what another was,
-    /// what it was, and the same once more; and other controllers read them after recoveries. Returns the first line
-    /// that reads otherwise, and its class.
+    /// Has a controller write lines of all classes of contents, and read them; then each line takes another's content,
+    /// its own again, and once more; and other controllers read them after recoveries. Returns the first line that
+    /// reads otherwise, and its class.
     pub fn of_all_contents(&self, looked: &Looked) -> Option<(Logical, &'static str)> {
         let all = || {
             let classes = CONTENTS.iter().flat_map(|(class, count)| {
@@ -52,7 +52,7 @@ impl History {
                 .collect()
         };
         let mut life = Life::recovered(build(), Image::sparse());
-        // Which class the neighbours are of differs each time.
+        // The shift makes the neighbours' classes differ each time.
         for (round, shift) in [0, SHIFT, 0, 0].into_iter().enumerate() {
             let held: BTreeMap<Logical, Line> = written(shift).into_iter().collect();
             for (line, data) in &held {
@@ -87,7 +87,7 @@ impl History {
     }
 }
 
-/// A line of a few bits, or of one number of at most four bytes.
+/// A line with a few bits set, or with one number of at most four bytes.
 fn near_zero(number: u64) -> Line {
     let dice = |of: u64| mix(mix(number) ^ of);
     let mut line = ZERO_LINE;
@@ -102,7 +102,6 @@ fn near_zero(number: u64) -> Line {
     line
 }
 
-/// Whether a line has a few bits and no more.
 fn is_near_zero(line: &Line) -> bool {
     let bits: u32 = line.iter().map(|byte| byte.count_ones()).sum();
     (1..=8).contains(&bits)

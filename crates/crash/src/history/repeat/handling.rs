@@ -1,4 +1,4 @@
-//! The history's own requests, handled once more in an empty medium: under another key, for other lines, with other
+//! Handles the history's own requests once more in an empty medium: under another key, for other lines, with other
 //! contents.
 
 use std::collections::BTreeMap;
@@ -18,23 +18,24 @@ use sardonyx::plan::journal::MediumWrite;
 use sardonyx::plan::untimed::Untimed;
 use sardonyx::settings::{Settings, Value};
 
-/// Requests of a transaction when requests are handled again.
+/// Each transaction has this many requests when requests are handled again.
 const TOGETHER: usize = 12;
-/// A line's number has fewer bits where requests are handled again.
+/// Lines have numbers of fewer bits than this when requests are handled again.
 const MOST_BITS: u32 = 38;
 
-/// How the requests are handled again.
+/// The way in which requests are handled again.
 #[derive(Clone, Copy)]
 pub struct Handling<'h> {
-    /// The number of the key's byte that differs, the first being 1; 0: the processor's own key.
+    /// The number of the key's byte that differs, the first being 1; 0 stands for the processor's own key.
     pub other_key: u64,
-    /// The function from the line's number to the line in its place.
+    /// Maps a line's number to that of the line in its place.
     pub moved: &'h dyn Fn(u64) -> u64,
-    /// The bit that the numbers of the medium's lines have.
+    /// The highest bit of the line numbers that the medium has room for.
     pub high: u32,
     /// The mask that contents are XORed with; lines of zeros stay zeros where a mapping treats them apart.
     pub mask: Option<Line>,
-    /// Each request is made twice: the second time for the line whose number differs in this bit, with other contents.
+    /// If set, each request is made twice: the second time for the line whose number differs in this bit, with other
+    /// contents.
     pub twin: Option<(u32, Line)>,
     pub begin: Option<(&'static str, u64)>,
 }
@@ -53,7 +54,6 @@ impl Default for Handling<'_> {
 }
 
 pub struct Again {
-    /// Encrypted lines, in the order of handling.
     pub covered: Vec<Encrypted>,
     /// Writes of the medium that are not encrypted.
     pub beside: Vec<MediumWrite>,
@@ -64,7 +64,7 @@ pub struct Again {
     /// The first line that a recovered controller reads otherwise than it was last written, if any; checked where lines
     /// have twins, or counters begin elsewhere.
     pub misread: Option<Logical>,
-    /// The first place, if there is one, that such a controller has refused.
+    /// The first place that such a controller has refused, if any.
     pub refused: Option<Place>,
 }
 
@@ -83,9 +83,9 @@ impl Again {
         again
     }
 
-    /// What `untimed` has written under no pad as well, as recovery does from what was left.
+    /// Adds what `untimed` has written under no pad, as a recovery does too.
     fn and_beside(&mut self, untimed: &Untimed) {
-        // What reserve power would dump at any time, nobody encrypts.
+        // Registers are dumped as they are, under no pad.
         let registers = untimed.asked().registers().into_iter();
         self.beside.extend(registers.cloned());
         for write in untimed.writes(0).filter(|write| !write.is_move()) {
@@ -102,8 +102,8 @@ impl Again {
 
 impl History {
     /// Handles `count` write requests of the history, from the first on and round again, as `how` says in an empty
-    /// medium, and returns what they left; `None` if the medium has no such line. A hardware log gets what lines held
-    /// before, in transactions of some requests each.
+    /// medium, and returns what they left; `None` if the medium has no such line. A hardware log gets the old contents
+    /// of lines, in transactions of some requests each.
     pub fn again(&self, how: &Handling, count: usize) -> Option<Again> {
         let mut settings = Settings::clone(&self.small);
         settings.set(&OTHER_KEY, how.other_key);
@@ -135,7 +135,7 @@ impl History {
         Some(again)
     }
 
-    /// Handles the requests, and returns what lines hold then; `None` if there is no such line.
+    /// Handles the requests, and returns the contents of lines then; `None` if there is no such line.
     fn handle_again(
         &self,
         how: &Handling,
@@ -174,7 +174,7 @@ impl History {
         Some(held)
     }
 
-    /// The data under the mask; lines of zeros stay zeros where the mapping treats them apart.
+    /// XORs the data with the mask; lines of zeros stay zeros where the mapping treats them apart.
     fn masked(&self, mut data: Line, mask: Option<Line>) -> Line {
         let is_apart = self.stack.mapping.zeros_apart && data == ZERO_LINE;
         for (byte, mask) in data

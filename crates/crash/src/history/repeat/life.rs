@@ -17,7 +17,7 @@ pub(super) struct Life {
 }
 
 impl Life {
-    /// `controller` has recovered from what is in `image`.
+    /// Begins a life whose `controller` has recovered from what is in `image`.
     pub fn recovered(controller: Controller, image: Image) -> Life {
         Life::recover(controller, Untimed::new(image))
     }
@@ -31,12 +31,14 @@ impl Life {
         life
     }
 
-    /// `controller` has recovered from what this one has settled in the medium.
+    /// Begins the next life after an orderly end: `controller` has recovered from what this one has settled in the
+    /// medium.
     pub fn then(self, controller: Controller) -> Life {
         Life::recover(controller, self.untimed)
     }
 
-    /// `controller` has recovered from what a power cut would leave now, and undone what was not committed.
+    /// Begins the life after a power cut now: `controller` has recovered from what it leaves, and undone what was not
+    /// committed.
     pub fn cut(&self, controller: Controller) -> Life {
         let mut life = Life::recovered(controller, self.untimed.left());
         life.ask(Controller::undo);
@@ -72,12 +74,11 @@ impl Life {
         self.ask(Controller::flush);
     }
 
-    /// An error if there was no room for something.
     pub fn fits(&self) -> Result<(), Exhausted> {
         self.untimed.failure().map_or(Ok(()), Err)
     }
 
-    /// The first of the lines that does not read as `held` says.
+    /// The first line that does not read as `held` says.
     pub fn misread(&mut self, held: &BTreeMap<Logical, Line>) -> Option<Logical> {
         let mut wrong = held
             .iter()
@@ -85,8 +86,7 @@ impl Life {
         wrong.next().map(|(line, _)| *line)
     }
 
-    /// The first of `lines` lines that nobody has written and that reads as something: it shows what lies where it
-    /// would.
+    /// The first unwritten line of `lines` that reads as something: it shows what lies in its place.
     pub fn written_by_nobody(
         &mut self,
         held: &BTreeMap<Logical, Line>,

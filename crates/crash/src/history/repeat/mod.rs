@@ -1,5 +1,5 @@
-//! Handles a history's first requests again with fresh controllers; and handles requests of no history that reach what
-//! runs are too short for: many sharers of a content, transactions of many lines. Left out: what is concluded from the
+//! Handles a history's first requests again with fresh controllers, and handles requests of no history that reach what
+//! runs are too short for: many sharers of a content, transactions of many lines. Left out: the conclusions from the
 //! results.
 
 mod churn;
@@ -21,11 +21,10 @@ use sardonyx::exhausted::Exhausted;
 use sardonyx::line::{Line, Logical, ZERO_LINE};
 use sardonyx::settings::{Pressure, Settings, Value};
 
-/// What is wrong where a medium or a log has just enough room.
+/// A failure where a medium or a log has just enough room.
 pub enum Crowded {
-    /// This line does not read as it should.
     Misread(Logical),
-    /// There is said to be no room.
+    /// The design says that there is no room.
     Full(Exhausted),
 }
 
@@ -34,7 +33,7 @@ impl History {
         self.stack.keeps_log()
     }
 
-    /// Whether fingerprints are as short as the plan has them so that they collide.
+    /// Whether fingerprints are made short, as a plan has them, so that they collide.
     pub fn collides(&self) -> bool {
         let pressure = Pressure {
             collisions: true,
@@ -51,12 +50,11 @@ impl History {
         keys.flat_map(|key| key.pressed(pressure)).collect()
     }
 
-    /// Whether the design tells duplicates from other lines.
     fn finds_duplicates(&self) -> bool {
         self.stack.tries().any(|one| *one == DUPLICATE)
     }
 
-    /// Settings of a medium that has a place for each of its lines, where the run's own may have fewer.
+    /// The settings of a medium with a place for each of its lines, where the run's own may have fewer.
     fn with_room(&self) -> Settings {
         let mut settings = Settings::clone(&self.small);
         settings.set(&RETIRED, 0);

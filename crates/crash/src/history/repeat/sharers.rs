@@ -10,7 +10,6 @@ use sardonyx::line::{Line, Logical};
 use sardonyx::medium::image::Image;
 use sardonyx::medium::layout::Layout;
 
-/// Lines with one content: more than a count of eight bits has room for.
 const SHARERS: u64 = 300;
 
 impl History {
@@ -23,24 +22,25 @@ impl History {
         let each = |first: u64| (0..SHARERS).map(move |line| (line, first + line));
         let share = (0..SHARERS).map(|line| (line, 0));
         let others = |first: u64| (first..first + SHARERS).map(|line| (line, line));
-        // One line keeps the content; the first, at whose place it lies, would be the first to take that back.
+        // One line keeps the content. It is not the first, at whose place the content lies, because that line would be
+        // the first to take the place back.
         let last = SHARERS as usize - 1;
         let all_but_one = each(SHARERS).take(last).chain([(0, 2 * SHARERS)]);
         let one_left = share.clone().chain(all_but_one).chain(others(3 * SHARERS));
-        // Nobody keeps it, some have it again, and all places that are free are taken.
+        // Nobody keeps the content, some lines take it again, and others take all free places.
         let again = (2 * SHARERS..2 * SHARERS + 3).map(|line| (line, 0));
         let none_left = share
             .chain(each(SHARERS))
             .chain(again)
             .chain(each(2 * SHARERS));
-        // After a power cut counts are as a recovery finds them.
+        // After a power cut the counts are those that a recovery has found.
         let later = each(5 * SHARERS).chain(others(SHARERS));
         let kept = self.keeps([one_left.collect(), later.clone().collect()], looked);
         kept.or_else(|| self.keeps([none_left.collect(), later.collect()], looked))
     }
 
-    /// Has a controller write contents by number, and after a recovery another the second list; the first line that
-    /// one which has recovered does not read as it was written last, if there is one.
+    /// Has a controller write contents by number, and another the second list after a recovery. Returns the first line
+    /// that a recovered controller does not read as it was last written.
     fn keeps(&self, lives: [Vec<(u64, u64)>; 2], looked: &Looked) -> Option<Logical> {
         let settings = self.with_room();
         let build = || {

@@ -12,20 +12,19 @@ use sardonyx::line::{Logical, Place, ZERO_LINE};
 use sardonyx::medium::image::Image;
 use sardonyx::medium::layout::Layout;
 
-/// Two lines whose places a splice exchanges, each.
+/// Pairs of lines, each copied over the other.
 type LinePairs = Vec<(u64, u64)>;
-/// How often a line is written.
 type Writes = fn(u64) -> u64;
 
-/// Bits of places that lines differ in which change places, each with its MAC.
+/// Bits in which the places of two exchanged lines differ.
 const SPLICED_BITS: [u32; 5] = [16, 20, 24, 32, 36];
-/// Lines that change places where their versions differ.
+/// The number of lines that are exchanged where their versions differ.
 const NEIGHBOURS: u64 = 6;
 
 impl History {
-    /// Has the integrity alone guard lines that are few bits apart, and others whose versions go up as their places go
-    /// down; copies each over others with its MAC, and reads it after a recovery. Returns the first place that reads as
-    /// what was copied there, and whence that was.
+    /// Has only the integrity guard lines whose places differ in a few bits, and others whose versions rise as their
+    /// places fall; copies each over others with its MAC, and reads it after a recovery. Returns the first place that
+    /// reads as what was copied there, and the place of its origin.
     pub fn spliced(&self) -> Option<(Place, Place)> {
         if !self.stack.integrity.promises.splice || self.stack.integrity.power_fail.is_none() {
             return None;
@@ -47,7 +46,7 @@ impl History {
         let mut cases: Vec<(u64, LinePairs, Writes)> = vec![
             (64, near.clone(), |line| NEIGHBOURS - line),
             (64, near, |line| line + 1),
-            // A byte that carries into the place.
+            // The versions differ by 256, so a byte of the version carries into the place if a MAC adds them up.
             (64, vec![(0, 1)], |line| if line == 0 { 257 } else { 1 }),
         ];
         cases.extend(

@@ -1,4 +1,4 @@
-//! Transactions that a hardware log undoes, of more lines and on more cores than runs have.
+//! Transactions that a hardware log undoes, with more lines and on more cores than runs have.
 
 use std::ops::Range;
 
@@ -16,9 +16,9 @@ use sardonyx::medium::layout::Layout;
 use sardonyx::plan::At;
 use sardonyx::settings::Settings;
 
-/// Records of a bucket up to which the longest transaction is undone that a hardware log has room for.
+/// The longest transaction that fits in the log is undone if a bucket has at most this many records.
 const FEW_RECORDS: u64 = 8;
-/// Old lines in a record of a hardware log.
+/// A record of a hardware log holds this many old lines.
 const RECORD: u64 = PER_RECORD as u64;
 
 impl History {
@@ -26,7 +26,8 @@ impl History {
     /// buckets which registers can name, and short ones with the given `numbers`. Returns the first line that does not
     /// read as before, with its transaction and the number of lines that were logged by then.
     pub fn undone(&self, numbers: &[u64]) -> Option<(Logical, u64, u64)> {
-        // What reserve power dumps past an integrity gets its MACs from logic that is not asked here.
+        // Logs of designs whose reserve power dumps past an integrity are left out: logic that is not called here gives
+        // those lines their MACs.
         if !self.stack.keeps_log() || self.stack.integrity.power_fail.is_some() {
             return None;
         }
@@ -54,7 +55,7 @@ impl History {
             };
             for chunk in 0..chunks {
                 change_chunk(&mut life, chunk, number).ok()?;
-                // At the ends of the first bucket, and of the last.
+                // The ends of the first bucket and of the last are tried.
                 let ends = [
                     0,
                     records - 1,
@@ -73,7 +74,7 @@ impl History {
                     return Some((line, number, changed));
                 }
             }
-            // What the transaction has changed is put back, for the next.
+            // The changed lines are put back for the next transaction.
             life.ask(|controller, plan| controller.commit(0, plan));
             restore(&mut life, chunks * RECORD);
             life.untimed.settle();
@@ -138,7 +139,7 @@ impl History {
     }
 }
 
-/// The transaction `number` logs the lines of a record and changes them; an error if the log has no room.
+/// Logs and changes the lines of a record in transaction `number`; an error if the log has no room.
 fn change_chunk(life: &mut Life, chunk: u64, number: u64) -> Result<(), Exhausted> {
     let lines = || (chunk * RECORD..(chunk + 1) * RECORD).map(Logical);
     for line in lines() {
@@ -156,13 +157,13 @@ struct Undoing<'h> {
     settings: Settings,
     lines: u64,
     life: Life,
-    /// Lines that are to be put back, and those that are not.
+    /// The lines that are put back after a cut, and those that are not.
     logged: Vec<u64>,
     kept: Vec<u64>,
 }
 
 impl<'h> Undoing<'h> {
-    /// In a medium of so many lines, of which those `held` have something in them.
+    /// Makes a medium of this many lines, of which those `held` have something in them.
     fn new(history: &'h History, lines: u64, held: Range<u64>) -> Result<Undoing<'h>, Exhausted> {
         let settings = history.with_room();
         let controller = history.stack.build(&settings, &mut Layout::new(lines));
@@ -193,7 +194,7 @@ impl<'h> Undoing<'h> {
         self.logged.push(line);
     }
 
-    /// All that was logged changes; an error where the log has refused something.
+    /// Changes all lines that were logged; an error if the log has refused something.
     fn change(&mut self) -> Result<(), Exhausted> {
         for line in self.logged.clone() {
             self.life.fits()?;
@@ -209,8 +210,8 @@ impl<'h> Undoing<'h> {
         self.kept.extend(lines);
     }
 
-    /// The power is cut. The first line that does not read as it was before, or as who has committed left it, if there
-    /// is one.
+    /// Cuts the power. Returns the first line that does not read as it was before, or as a committed transaction left
+    /// it.
     fn wrong_after_a_cut(self) -> Option<Logical> {
         let stack = &self.history.stack;
         let controller = stack.build(&self.settings, &mut Layout::new(self.lines));

@@ -6,7 +6,8 @@ use crate::maps::FILES;
 use crate::options::Level;
 use crate::plugin::{counters, threads};
 
-/// Lines that one thread can be writing past the caches at a time (Intel's processors have ten or twelve buffers).
+/// The number of lines that one thread can be writing past the caches at a time (Intel's processors have ten or twelve
+/// buffers).
 const BUFFERS: usize = 10;
 
 pub(super) struct Buffer {
@@ -14,12 +15,12 @@ pub(super) struct Buffer {
     pub line: u64,
     bytes: u64,
     pub site: Option<u32>,
-    /// At level `cpu`, what the line held after that store.
+    /// The line's bytes after that store, at level `cpu`.
     pub held: Option<[u8; 64]>,
 }
 
 impl PluginState {
-    /// A store past the caches: of a whole line sooner or later, as a rule.
+    /// Stores past the caches: as a rule a whole line, sooner or later.
     pub fn past_caches(&mut self, vcpu: u32, address: u64, size: u64) {
         let thread = counters::number(vcpu);
         self.settle(vcpu);
@@ -96,14 +97,16 @@ impl PluginState {
         }
     }
 
-    /// A system call has made what was stored to lines persistent, each range a first line and how many: flushed, and waited for.
+    /// Flushes and fences what was stored to these ranges, each a first line and a number of lines, because a system
+    /// call has made it persistent.
     pub fn synced(&mut self, vcpu: u32, ranges: impl IntoIterator<Item = (u64, u64)>) {
         if self.level != Level::Cpu {
             return;
         }
         let thread = counters::number(vcpu);
         self.out.thread = thread;
-        // Before the recorder, which knows all processes' stores, finds out which lines are sure.
+        // The buffers are emptied before the recorder, which knows all processes' stores, finds out which lines are
+        // sure.
         self.empty_buffers(|buffer| buffer.thread == thread);
         let ranges: Vec<(u64, u64)> = ranges.into_iter().collect();
         if !ranges.is_empty() {

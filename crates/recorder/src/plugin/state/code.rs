@@ -1,4 +1,4 @@
-//! Translated code that callbacks know: flush instructions, signal handlers, and which blocks ran.
+//! Translated code that callbacks know: flush instructions, signal handlers, and the blocks that ran.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,17 +10,16 @@ use crate::options::Level;
 use crate::plugin::guest::Area;
 use crate::plugin::lists::GroupLists;
 
-/// Instructions and addresses of translated code that callbacks know.
 #[derive(Default)]
 pub struct Code {
-    /// Signal handlers: where they begin, the kernel has just written a frame.
+    /// The first addresses of signal handlers, at which the kernel has just written a frame.
     pub handlers: HashSet<u64>,
     /// Flush instructions with their operations' codes, which QEMU's translations point to.
     flushes: HashMap<(Instruction, u64), &'static Flush>,
     pub lists: GroupLists,
 }
 
-/// A flush instruction, or one whose accesses are not told: its operation's code, and where it is.
+/// A flush instruction, or one whose accesses have no callback: its operation's code, and its address.
 pub struct Flush {
     pub code: u8,
     pub instruction: Instruction,
@@ -42,7 +41,6 @@ impl Code {
 }
 
 impl PluginState {
-    /// A block was translated, and is about to run.
     pub fn runs(&mut self, start: u64, end: u64) {
         if self.level != Level::Cpu || self.out.sites.is_none() {
             return;
@@ -54,12 +52,11 @@ impl PluginState {
         }
     }
 
-    /// Code that ran lies in `start..end`.
     pub fn has_run(&self, start: u64, end: u64) -> bool {
         self.ran.range(start..end.max(start)).next().is_some()
     }
 
-    /// Code of `start..end` is about to be unmapped: tells what file it is of, while that is known.
+    /// Sends the file of the code in `start..end`, which is about to be unmapped, while it is known.
     pub fn unmaps_code(&mut self, start: u64, end: u64, areas: &[Area]) {
         let mut rest = self.ran.split_off(&start);
         self.ran.append(&mut rest.split_off(&end));

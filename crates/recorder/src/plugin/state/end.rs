@@ -1,4 +1,4 @@
-//! The end of a program: what is still cached, and what else there is to tell.
+//! The end of a program: the lines that are still cached, and the last notes.
 
 use super::PluginState;
 use crate::codec::{CacheContents, RecorderEvent, op};
@@ -26,7 +26,7 @@ impl PluginState {
         }
     }
 
-    /// Sends what goes past the caches, and takes in what nobody told yet.
+    /// Sends stores past the caches, and those that no callback has told yet.
     fn complete(&mut self) {
         self.settle(0);
         self.empty_buffers(|_| true);
@@ -38,7 +38,7 @@ impl PluginState {
         }
     }
 
-    /// The program ends here and the caches go on with the next: keeps what dirty lines hold.
+    /// Keeps the bytes of dirty lines, because the program ends and the caches continue with the next.
     pub fn capture_all(&mut self) {
         self.complete();
         if self.level == Level::Memory {
@@ -46,7 +46,7 @@ impl PluginState {
         }
     }
 
-    /// The end, or what may be the end, and how it comes about.
+    /// Handles the end, or what may be the end; `how` says how it comes about.
     pub fn finish(&mut self, how: &RecorderEvent, areas: &[Area]) {
         if !self.out.on() {
             return;
@@ -79,7 +79,7 @@ impl PluginState {
         self.out.tell(how);
     }
 
-    /// Tells what else there is to know of the program that ends here.
+    /// Sends the last notes on the program that ends.
     pub fn remark(&mut self, areas: &[Area]) {
         if self.out.unreadable > 0 {
             let note = format!(

@@ -1,4 +1,4 @@
-//! Pages that leave the address space, or can no longer be read: what their dirty lines hold is kept.
+//! Pages that leave the address space, or can no longer be read: the bytes of their dirty lines are kept.
 
 use std::collections::BTreeSet;
 
@@ -7,22 +7,22 @@ use crate::codec::RecorderEvent;
 use crate::frames::{FramePlace, PAGE_BYTES, PAGE_LINES};
 use crate::options::Level;
 
-/// The pages that a system call takes out of the address space, with where they lay, and parts of mapped files as
+/// The pages that a system call removes from the address space, with their places, and parts of mapped files as
 /// address, length and line.
 #[derive(Default)]
 pub struct Vacated {
     pub pages: Vec<(u64, FramePlace)>,
-    /// The first page, and the one after the last, whether they had been touched or not.
+    /// The first page, and the page after the last, whether they had been touched or not.
     pub range: (u64, u64),
     pub files: Vec<(u64, u64, u64)>,
 }
 
 impl PluginState {
-    /// The addresses `start..end` will no longer be readable, or be something else. Dirty lines stay in the caches, and what
-    /// they hold is kept.
+    /// Handles addresses `start..end` that will no longer be readable, or be something else. Dirty lines stay in the
+    /// caches, and their bytes are kept.
     pub fn vacate(&mut self, vcpu: u32, start: u64, end: u64) -> Vacated {
         self.settle(vcpu);
-        // Stores that nobody told yet; later there is no memory to read them from.
+        // Stores that no callback has told yet must be read now, because later there is no memory to read them from.
         for address in take(&mut self.cleared, start, end) {
             self.touch(vcpu, address, 4, true);
         }
@@ -68,7 +68,7 @@ impl PluginState {
         self.out.capture(self.caches.dirty_of(&firsts));
     }
 
-    /// The pages `start..end` can no longer be read, but stay.
+    /// Handles pages `start..end` that can no longer be read, but stay.
     pub fn hide(&mut self, vcpu: u32, start: u64, end: u64) {
         self.settle(vcpu);
         if self.level == Level::Cpu {
@@ -89,7 +89,7 @@ impl PluginState {
         }
     }
 
-    /// The frames of pages that went are free, and what a child had of its parent there is none of theirs any more.
+    /// Frees the frames of pages that went; a child's pages there are no longer its parent's.
     pub fn free(&mut self, vacated: &Vacated) {
         for (_, place) in &vacated.pages {
             if let Some(frame) = place.frame() {
@@ -109,7 +109,7 @@ impl PluginState {
         }
     }
 
-    /// At level `cpu`, what the trace knows of `start..end` is no longer so. At level `memory` it is of frames.
+    /// At level `cpu` the trace's knowledge of `start..end` is void. At level `memory` it is about frames, and stays.
     pub fn gone(&mut self, start: u64, end: u64) {
         if self.level == Level::Memory {
             return;

@@ -1,4 +1,4 @@
-//! Everything that the callbacks share: the caches, the write-combining buffers, the way out.
+//! The state that the callbacks share: the caches, the write-combining buffers, and the way out.
 
 mod buffers;
 mod code;
@@ -23,12 +23,12 @@ use crate::maps::{FILES, SYSTEM};
 use crate::options::{Level, PluginOptions};
 use buffers::Buffer;
 
-/// The variable that has every frame told that a page gets, for tests.
+/// If this variable is set, every frame of a page is sent, for tests.
 const TELL_FRAMES: &str = "SARDONYX_RECORDER_FRAMES";
 
 #[repr(C)]
 pub struct PluginState {
-    /// The first core's L1, at which every access of the only thread looks; nothing when there are more.
+    /// The first core's L1, which every access of the only thread looks at; nothing if there are more threads.
     first: FirstLevel,
     level: Level,
     firsts: Vec<FirstLevel>,
@@ -36,7 +36,7 @@ pub struct PluginState {
     pub out: Out,
     buffers: Vec<Buffer>,
     pub options: PluginOptions,
-    /// Each thread's system call: its arguments, and what it takes out of the address space.
+    /// Each thread's system call: its arguments, and what it removes from the address space.
     pub calls: HashMap<u32, ([u64; 6], Vec<Vacated>)>,
     /// The end of the heap of `brk`; 0 before that is known.
     pub heap: u64,
@@ -49,13 +49,13 @@ pub struct PluginState {
     pub late: BTreeSet<u64>,
     pub regions: Regions,
     tell_frames: bool,
-    /// System calls that were asked for and are not there, with their names.
+    /// Missing system calls that were called, with their names.
     pub refused: BTreeSet<(i64, &'static str)>,
     cleared_pages: u64,
     has_forked: bool,
     left_out: u64,
     copied_pages: u64,
-    /// Where blocks that ran begin, with the address after each: those that were told, of code that is still mapped.
+    /// Blocks that ran and were sent, of code that is still mapped: maps each beginning to the address after the end.
     ran: BTreeMap<u64, u64>,
 }
 
@@ -89,7 +89,6 @@ impl PluginState {
         })
     }
 
-    /// The first core's L1, at which every access of the only thread looks.
     #[inline(always)]
     pub fn first(&self) -> FirstLevel {
         self.first
@@ -111,7 +110,6 @@ impl PluginState {
         self.level == Level::Cpu && self.out.sites.is_some() && threads::threaded()
     }
 
-    /// The thread begins a system call, or returns from it.
     pub fn calls_system(&mut self, vcpu: u32) {
         if self.orders_threads() && !self.out.child {
             self.begin(vcpu);
@@ -119,14 +117,15 @@ impl PluginState {
         }
     }
 
-    /// A call looked at the word there, on which what it did depends.
+    /// Notes that a call looked at the word there, on which its effect depends.
     pub fn looked_at_by_system(&mut self, vcpu: u32, address: u64) {
         if self.orders_threads() {
             self.touch(vcpu, address, 4, false);
         }
     }
 
-    /// The thread ends, and the kernel is about to clear its number, by which others see that it has. Which number is its is not known.
+    /// Notes the end of a thread: the kernel is about to clear its number, by which others see that it has ended. The
+    /// address of the number is not known.
     pub fn thread_ends(&mut self, vcpu: u32) {
         if self.orders_threads() {
             for address in self.cleared.clone() {
@@ -135,7 +134,6 @@ impl PluginState {
         }
     }
 
-    /// The caches know of a store to the line, or will.
     pub fn knows_store(&self, line: u64) -> bool {
         self.caches.dirty(line) || self.out.owed.contains(&line)
     }
@@ -147,7 +145,7 @@ impl PluginState {
         self.caches.use_cores(usize::MAX);
     }
 
-    /// An access of `size` bytes; what it stored is in memory already.
+    /// Handles an access of `size` bytes; a stored value is in memory already.
     pub fn access(&mut self, vcpu: u32, address: u64, size: u64, store: bool) {
         self.settle(vcpu);
         let end = address.saturating_add(size.max(1));
@@ -163,12 +161,12 @@ impl PluginState {
         }
     }
 
-    /// An access by the kernel, as far as there are pages.
+    /// Handles an access by the kernel, as far as there are pages.
     pub fn touch(&mut self, vcpu: u32, address: u64, bytes: u64, write: bool) {
         if address == 0 || bytes == 0 {
             return;
         }
-        // A wild length must not become a wild loop: pages that are not there end it.
+        // A wild length must not become a wild loop: a missing page ends it.
         let end = address.saturating_add(bytes);
         let mut at = address;
         while at < end && guest::is_readable(at) {
@@ -178,7 +176,8 @@ impl PluginState {
         }
     }
 
-    /// The instruction that begins is about to store there, and nobody will tell: the lines are stored to when the thread does anything else.
+    /// Notes that the instruction that begins is about to store there, without a callback: the lines count as stored to
+    /// when the thread does anything else.
     pub fn will_store(&mut self, vcpu: u32, address: u64, bytes: u64) {
         self.settle(vcpu);
         let end = address.saturating_add(bytes);
@@ -187,15 +186,15 @@ impl PluginState {
             let line = self.place(vcpu, at, true);
             self.out.owed.push(line);
             if threads::threaded() {
-                // Another thread may do something before.
+                // Another thread may act before that.
                 self.late.insert(at);
             }
             at = (at | 63) + 1;
         }
     }
 
-    /// An access of the only thread within one line of a page that is known; `false`, and nothing is done, if it is to be made
-    /// the long way. `coming` says that the block has yet to store to the line.
+    /// Handles an access of the only thread within one line of a known page; returns `false`, and does nothing, if it
+    /// has to go the long way. `coming` says that the block has yet to store to the line.
     #[inline(always)]
     pub fn alone(&mut self, vcpu: u32, address: u64, store: bool, coming: bool) -> bool {
         let Some(first) = self.out.frames.quick(address / PAGE_BYTES, store) else {
@@ -220,7 +219,8 @@ impl PluginState {
         true
     }
 
-    /// The first core's L1 has the line of an access of the only thread, and needs no more than to know of its use.
+    /// Whether the first core's L1 has the line of an access of the only thread, which then only needs to be marked as
+    /// used.
     #[inline(always)]
     pub fn again(&mut self, address: u64, store: bool) -> bool {
         let Some(first) = self.out.frames.quick(address / PAGE_BYTES, store) else {
@@ -230,7 +230,7 @@ impl PluginState {
         self.caches.cores_in_use() == 1 && self.caches.again(line, address / 64, store)
     }
 
-    /// The line that the address is in, which the access may give its page a frame for.
+    /// The line of the address; the access may give its page a frame.
     #[inline]
     pub fn place(&mut self, vcpu: u32, address: u64, store: bool) -> u64 {
         if self.level == Level::Cpu {
@@ -275,7 +275,7 @@ impl PluginState {
         }
     }
 
-    /// Marks the lines that were evicted before all stores to them had happened, once these have. What comes next is the
+    /// Marks lines that were evicted before all stores to them had happened, once these have. Later events are the
     /// thread's.
     #[inline]
     pub fn settle(&mut self, vcpu: u32) {
@@ -304,7 +304,7 @@ impl PluginState {
             if !store {
                 return self.out.read(op::LOAD, line);
             }
-            // A store to the caches is none of what goes past them, and memory has it already.
+            // A store to the caches is not past them, and memory has it already.
             if let Some(at) = self.buffers.iter().position(|b| b.line == line) {
                 let buffer = self.buffers.remove(at);
                 self.out.write_past(line, buffer.site, buffer.held);

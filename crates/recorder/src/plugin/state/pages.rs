@@ -1,4 +1,4 @@
-//! Which frame a page gets at its first touch, and what the kernel does to fill it.
+//! The frame of a page at its first touch, and how the kernel fills it.
 
 use super::PluginState;
 use crate::caches::{NAMELESS, Unfetched};
@@ -64,7 +64,7 @@ impl PluginState {
         }
     }
 
-    /// The page lies there; gives its first line.
+    /// Puts the page there. Returns its first line.
     pub fn settle_in(&mut self, page: u64, place: FramePlace) -> u64 {
         self.out.frames.put(page, place);
         let frame = place.line / PAGE_LINES;
@@ -81,7 +81,7 @@ impl PluginState {
         }
         let found = self.regions.find(address);
         if found.is_none() {
-            // What the kernel does not show as mapped is not asked for again.
+            // Pages that the kernel does not show as mapped are not asked for again.
             (self.regions).set(address, address + PAGE_BYTES, FirstContents::Zeros);
         }
         match found.unwrap_or(FirstContents::Zeros) {
@@ -127,7 +127,7 @@ impl PluginState {
         (line, given.again)
     }
 
-    /// A frame whose bytes were there without a store of a processor: from a device, or another process.
+    /// A frame whose bytes came without a store of a processor: from a device, or another process.
     fn filled_frame(&mut self, page: u64) -> u64 {
         let (line, again) = self.frame(page);
         if again && self.options.clearing != Clearing::Unrecorded {
@@ -136,7 +136,7 @@ impl PluginState {
         line
     }
 
-    /// Takes a frame out of the caches without a write-back: its contents are gone.
+    /// Removes a frame from the caches without a write-back, because its contents are gone.
     fn emptied(&mut self, first: u64) {
         for line in first..first + PAGE_LINES {
             self.caches.flush(line, true);
@@ -165,8 +165,8 @@ impl PluginState {
         self.settled(first);
     }
 
-    /// The kernel copies a frame to one that nobody has yet, because of a store to the address. What is copied is what the page
-    /// holds now, and so the line that was stored to comes last.
+    /// Has the kernel copy a frame to one that no page has yet, because of a store to the address. The copy is of the
+    /// page's present bytes, so the line that was stored to comes last.
     fn copy_page(&mut self, vcpu: u32, from: u64, to: u64, address: u64) {
         if self.options.clearing == Clearing::Unrecorded {
             return;
@@ -192,7 +192,7 @@ impl PluginState {
         }
     }
 
-    /// From now on memory has the frame's bytes.
+    /// Notes that memory has the frame's bytes from now on.
     fn settled(&mut self, first: u64) {
         if self.out.captured.is_empty() {
             return;

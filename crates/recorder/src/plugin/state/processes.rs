@@ -11,7 +11,7 @@ use crate::ring::Ring;
 const CHILD_RING: u64 = 4 << 20;
 
 impl PluginState {
-    /// A child begins with cold caches and a ring of its own, or records nothing.
+    /// Begins a child with cold caches and a ring of its own, or without a recording.
     pub fn restart_in_child(&mut self) {
         counters::reset();
         self.caches.clear();
@@ -50,7 +50,7 @@ impl PluginState {
         self.has_forked = true;
         if !self.options.follow_fork && !self.options.one_order {
             self.left_out += 1;
-            // What the child runs is not known, so everything may run.
+            // It is not known what the child runs, so everything may run.
             self.runs(0, u64::MAX);
         }
     }

@@ -1,4 +1,4 @@
-//! Which stretches of the file of chunks are free.
+//! The free stretches of the file of chunks.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,17 @@ pub struct FileExtent {
     pub bytes: u32,
 }
 
-/// Free stretches: by where they begin, with neighbours joined.
+/// The free stretches by their beginnings, with neighbours joined.
 #[derive(Debug)]
 pub struct Extents {
     free: BTreeMap<u64, u64>,
-    /// The first free stretch that is long enough is looked for from here on, round the file.
+    /// A free stretch that is long enough is looked for from here on, around the file.
     from: u64,
     /// Freed since the last commit; a table on the drive may still name them.
     freed: Vec<FileExtent>,
 }
 
 impl Extents {
-    /// A file of this many bytes, all free.
     pub fn new(bytes: u64) -> Extents {
         Extents {
             free: BTreeMap::from([(0, bytes)]),
@@ -43,7 +42,6 @@ impl Extents {
         }
     }
 
-    /// A free stretch of this many bytes, if there is one.
     pub fn allocate(&mut self, bytes: u32) -> Option<FileExtent> {
         let wanted = u64::from(bytes);
         let fits = |&(_, &length): &(&u64, &u64)| length >= wanted;
@@ -62,7 +60,7 @@ impl Extents {
         self.freed.push(extent);
     }
 
-    /// Makes usable what was freed before the commit.
+    /// Makes room that was freed before the commit usable.
     pub fn committed(&mut self) {
         for extent in std::mem::take(&mut self.freed) {
             self.give_back(extent);

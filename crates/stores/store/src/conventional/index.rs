@@ -1,8 +1,9 @@
-//! The chunk index and the address translation table: changes that are not committed yet, a cache of
-//! the index, and the rest in fjall, an embedded log-structured engine.
+//! The chunk index and the address translation table: changes that are not committed yet, a cache of the index, and the
+//! rest in fjall, an embedded log-structured engine.
 //!
-//! Why fjall: a log-structured tree suits keys that are hashes. Of two million operations with 30 % duplicates, in
-//! batches of 16,384, fjall 3.1 did 151,000 a second (218 MB on disk, 269 MB of memory), redb 4.5 45,000 (256, 72 MB).
+//! A log-structured tree suits keys that are hashes, which is why it is fjall. Of two million operations with 30 %
+//! duplicates, in batches of 16,384, fjall 3.1 did 151,000 a second (218 MB on disk, 269 MB of memory), redb 4.5 45,000
+//! (256, 72 MB).
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -20,17 +21,14 @@ use crate::store::{Error, Lba};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
     pub extent: FileExtent,
-    /// The number of logical blocks that have it.
     pub references: u32,
 }
 
 /// The chunks with one fingerprint: one, unless fingerprints collide.
 pub type Chunks = SmallVec<[Chunk; 1]>;
 
-/// The mapping of a logical block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkMapping {
-    /// The physical address.
     pub extent: FileExtent,
     pub fingerprint: ChunkPrint,
 }
@@ -182,7 +180,7 @@ impl Index {
         Ok(found.map(|bytes| mapping_of(&bytes)))
     }
 
-    /// Sets the mapping of a logical block; `replaces`: it had one.
+    /// Sets the mapping of a logical block; `replaces` says that it had one.
     pub fn map(&mut self, lba: Lba, mapping: Option<ChunkMapping>, replaces: bool) {
         self.live = self.live + u64::from(mapping.is_some()) - u64::from(replaces);
         self.changed_mappings.insert(lba, mapping);

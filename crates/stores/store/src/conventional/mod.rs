@@ -24,7 +24,7 @@ use crate::fingerprint::{SHA1_BYTES, sha1};
 use crate::parameters::Bracket;
 use crate::store::{Cost, Error, Lba, Outcome, Store, Totals};
 
-/// A SHA-1, or its first bits where a test wants collisions.
+/// A SHA-1, or its first bits if a test wants collisions.
 type ChunkPrint = [u8; SHA1_BYTES];
 
 /// The power that the executing machine draws. The paper measured four Xeon E5-4650 with 64 GB of memory and an Intel
@@ -66,9 +66,9 @@ pub struct ConventionalOptions {
     /// Bytes of a block; chunks by content may have other lengths.
     pub block_bytes: u32,
     pub capacity_bytes: u64,
-    /// False stores every block anew, which shows what deduplication costs.
+    /// If false every block is stored again, which shows what deduplication costs.
     pub deduplicate: bool,
-    /// Bytes are compared before a fingerprint is believed.
+    /// Set if bytes are compared before a fingerprint is believed.
     pub verify: bool,
     /// Bits of SHA-1 that make a fingerprint; fewer than 160 only to force collisions.
     pub hash_bits: u32,
@@ -80,8 +80,8 @@ pub struct ConventionalOptions {
     pub bloom_bits: u32,
     /// Changes of the tables that are committed at once, unless a flush comes before. *assumed*
     pub commit_every: usize,
-    /// Commits between flushes wait for the drive too. If not, a power cut may leave a block that was flushed and then
-    /// overwritten with neither its old nor its new content.
+    /// Set if commits between flushes wait for the drive too. If not, a power cut may leave a block that was flushed
+    /// and then overwritten with neither its old nor its new content.
     pub sync_commits: bool,
     pub draw: PowerDraw,
 }
@@ -133,7 +133,6 @@ pub struct Activity {
     /// Look-ups that the cache or changes not yet committed answered.
     pub cache_answers: u64,
     pub engine_lookups: u64,
-    /// Chunks with an equal fingerprint whose bytes differ.
     pub collisions: u64,
 }
 
@@ -159,7 +158,7 @@ struct StoreCounts {
 }
 
 const CHUNKS: &str = "chunks";
-/// One part in so many of the file is spare, so that a full store can replace a block. *assumed*
+/// One part in this many of the file is spare, so that a full store can replace a block. *assumed*
 const SPARE: u64 = 16;
 const INDEX: &str = "index";
 
@@ -229,7 +228,6 @@ impl Conventional {
         ]
     }
 
-    /// Writes a chunk of any length.
     pub fn put(&mut self, lba: Lba, bytes: &[u8]) -> Result<Outcome, Error> {
         let before = self.begin();
         let old = self.index.mapping(lba)?;
@@ -273,7 +271,7 @@ impl Conventional {
         Ok((self.end(before, false, bytes.is_some()), bytes))
     }
 
-    /// One more reference to an equal chunk, or the chunk itself.
+    /// Adds a reference to an equal chunk, or the chunk itself.
     fn share(
         &mut self,
         bytes: &[u8],
@@ -346,8 +344,8 @@ impl Conventional {
         read.map(|()| equal)
     }
 
-    /// Room for a chunk that may replace another. What was freed may be used again once it is
-    /// committed that it is free, so a store without room commits.
+    /// Finds room for a chunk that may replace another. Freed room may be used again only after the commit that frees
+    /// it, so a store without room commits.
     fn allocate(&mut self, bytes: usize, old: Option<ChunkMapping>) -> Result<FileExtent, Error> {
         let after = self.stored_bytes + bytes as u64;
         if after > self.options.capacity_bytes
@@ -363,7 +361,6 @@ impl Conventional {
         self.extents.allocate(bytes).ok_or_else(|| self.full())
     }
 
-    /// Bytes that the replacement of a block frees.
     fn freed_by(&mut self, old: Option<ChunkMapping>) -> Result<u64, Error> {
         let Some(old) = old else { return Ok(0) };
         let chunks = self.chunks_of(&old)?;
@@ -434,7 +431,7 @@ impl Conventional {
         self.index.commit(false)
     }
 
-    /// Chunks first, then the tables that name them, both to the drive.
+    /// Commits the chunks first, and then the tables that name them, both to the drive.
     fn commit(&mut self) -> Result<(), Error> {
         let began = Instant::now();
         self.file.sync_data().map_err(|e| failed(&self.path, e))?;
@@ -447,7 +444,7 @@ impl Conventional {
     fn write_at(&mut self, extent: FileExtent, bytes: &[u8]) -> Result<(), Error> {
         let done = self.file.write_all_at(bytes, extent.at);
         if let Err(error) = done {
-            // What was written names nobody; the place is free again.
+            // No table names the chunk that was written, so its place is free again.
             self.extents.give_back(extent);
             return Err(failed(&self.path, error));
         }
@@ -519,7 +516,7 @@ fn nanoseconds(time: Duration) -> f64 {
 }
 
 fn first_bits(fingerprint: &ChunkPrint) -> u64 {
-    // SHA-1 is uniform already; of a narrow one the first bits are all there is.
+    // SHA-1 is uniform already; a narrow one has only its first bits.
     u64::from_be_bytes(fingerprint[..8].try_into().expect("8 of 20"))
 }
 

@@ -94,7 +94,7 @@ pub(super) static DESIGN: Design = Design {
     store: |keys, room| {
         let asked: ConventionalKeys = keys.read();
         let options = asked.options();
-        // What is replaced keeps its place until the commit.
+        // A replaced chunk keeps its place until the commit.
         let uncommitted = options.commit_every as u64 * u64::from(room.block_bytes);
         let options = ConventionalOptions {
             block_bytes: room.block_bytes,
@@ -151,14 +151,13 @@ fn check(keys: &Keys, job: &Job<'_>) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The store on a workload, in real time.
 struct OnFiles {
     store: Conventional,
     by_content: bool,
     made: Vec<u8>,
     bytes: u64,
     began: Instant,
-    /// Seconds in line for a processor when it began.
+    /// Seconds that it had waited for a processor when it began.
     before: f64,
 }
 
@@ -225,7 +224,7 @@ impl Running for OnFiles {
     }
 }
 
-/// Seconds that this thread stood in line for a processor which others had; 0 where the kernel does not say.
+/// Seconds that this thread waited for a processor which others had; 0 if the kernel does not tell.
 fn in_line() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let second = text.split_whitespace().nth(1);

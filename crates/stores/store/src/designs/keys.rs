@@ -29,7 +29,6 @@ pub struct Key {
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum KeyKind {
-    /// A number of bytes.
     Bytes,
     Count {
         least: u32,

@@ -73,7 +73,6 @@ pub struct Design {
 /// Builds a store within the room that there is.
 pub type Build = fn(&Keys, Room<'_>) -> Opened<dyn Store + Send>;
 
-/// A store, or why there is none.
 pub type Opened<T> = Result<Box<T>, RunError>;
 
 #[derive(Serialize)]
@@ -110,7 +109,7 @@ impl Job<'_> {
 }
 
 pub trait Running {
-    /// The workload's files are cut by content, the blocks' size being the average.
+    /// Whether the workload's files are cut by content, with the blocks' size as the average.
     fn cuts_by_content(&self) -> bool {
         false
     }
@@ -118,7 +117,6 @@ pub trait Running {
     /// Writes a block, or a chunk of a length of its own.
     fn write(&mut self, lba: Lba, content: Content<'_>) -> Result<(), Error>;
 
-    /// Reads one.
     fn read(&mut self, lba: Lba) -> Result<(), Error>;
 
     /// Ends the run: its figures, under [`Design::figures`].
@@ -136,7 +134,6 @@ pub struct Room<'a> {
 pub struct Named(&'static Design);
 
 impl Named {
-    /// The design of this name.
     pub fn find(name: &str) -> Result<Named, RunError> {
         let found = DESIGNS.iter().find(|design| design.name == name);
         found.map(|design| Named(design)).ok_or_else(|| {

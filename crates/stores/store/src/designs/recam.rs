@@ -207,7 +207,7 @@ impl<C: BlockContents> Running for OnArray<C> {
         let wear: (u64, u64, u32) = store.wear().fold((0, 0, 0), |(slots, sum, most), wear| {
             (slots + 1, sum + u64::from(wear), most.max(wear))
         });
-        // Writes a second of the row that is written most, and of each if all were written alike.
+        // The rates are writes a second of the row that is written most, and of each row if all were written alike.
         let most = rate(wear.2.into(), seconds);
         let levelled = rate(wear.1, seconds) / p.slots() as f64;
         let mut figures = object(json!({

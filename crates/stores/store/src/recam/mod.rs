@@ -1,8 +1,8 @@
-//! The fast model of a ReCAM store: the same answers and the same number of active rows at every
-//! compare as an array of bit cells (`tests/bits`), at a size where rows cannot be touched one by one.
+//! The fast model of a ReCAM store: the same answers and the same number of active rows at every compare as an array of
+//! bit cells (`tests/bits`), at a size where rows cannot be touched one by one.
 //!
-//! Follows Sec. III-C. Where the paper leaves something open, `Parameters` and docs/store/stores.md say what
-//! was settled. Memory grows with distinct blocks and live addresses, not with the array.
+//! It follows Sec. III-C. Where the paper leaves something open, `Parameters` and docs/store/stores.md say what was
+//! settled. Memory grows with distinct blocks and live addresses, not with the array.
 
 mod contents;
 mod modules;
@@ -31,7 +31,7 @@ const FLAGS: u32 = 2;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct StoredSlot {
-    /// Logical blocks that have it; 0 for an empty slot.
+    /// The number of logical blocks with this content; 0 for an empty slot.
     shared_by: u32,
     leaf: u32,
     wear: u32,
@@ -54,7 +54,7 @@ pub struct Recam<C: BlockContents = InMemory> {
     ledger: CostLedger,
     modules: Modules,
     counts: RecamCounts,
-    /// Bits of a row's hash that are looked at; a test narrows them to make hashes collide.
+    /// The bits of a row's hash that count; a test narrows them to make hashes collide.
     hash_mask: u64,
 }
 
@@ -78,7 +78,7 @@ struct View<'a, C: BlockContents> {
     mask: u64,
 }
 
-/// Bytes that are compared at once: the first row, and then more.
+/// The bytes that are compared at once: the first row, and then more.
 const STRETCH: usize = 1024;
 
 impl<C: BlockContents> View<'_, C> {
@@ -172,7 +172,7 @@ impl<C: BlockContents> StoredRows for View<'_, C> {
     }
 }
 
-/// A view of the rows that the tree gets, so that the tree itself may be borrowed apart.
+/// A view of the rows for the tree, so that the tree itself may be borrowed separately.
 macro_rules! view {
     ($self:ident, $block:expr, $print:expr) => {
         View {
@@ -244,7 +244,6 @@ impl<C: BlockContents> Recam<C> {
         self.slots[module].get(within).map_or(0, |slot| slot.wear)
     }
 
-    /// Writes a block as `contents` takes it.
     pub fn put(&mut self, lba: Lba, block: &C::Block) -> Result<Outcome, Error> {
         self.log.clear();
         let done = self.put_logged(lba, block);
@@ -295,7 +294,7 @@ impl<C: BlockContents> Recam<C> {
         }
         let place = match searched {
             Some(BranchPoint::Stored(slot)) => BranchPoint::Stored(slot),
-            // What was deleted may have been next to it.
+            // The deleted block may have been next to it.
             Some(_) => self.place_for(block, print),
             None => self.search(block, print),
         };
@@ -503,7 +502,7 @@ impl<C: BlockContents> Recam<C> {
             .step(Purpose::Translate, Action::Compare, rows, bits, 1);
     }
 
-    /// The link of the row found, the row it leads to, the PA in it.
+    /// Reads the link of the row found, the row it leads to, and the PA in it.
     fn read_address(&mut self) {
         let link_bits = self.parameters.link_bits();
         self.log
@@ -513,7 +512,7 @@ impl<C: BlockContents> Recam<C> {
             .step(Purpose::Translate, Action::Read, 1, ADDRESS, 1);
     }
 
-    /// Writes a row of the table; gives the cycles beyond Sec. III-C's.
+    /// Writes a row of the table. Returns the cycles beyond Sec. III-C's.
     fn write_table_row(&mut self) -> u64 {
         let p = self.parameters;
         let extra = u64::from(p.free_row_compare);
@@ -576,7 +575,7 @@ impl<C: BlockContents> Recam<C> {
             .find(|&module| !self.emptied[module].is_empty() || self.slots[module].len() < each)
     }
 
-    /// Adds the operation's work to all work; what it cost.
+    /// Adds the operation's work to all work. Returns its cost.
     fn book(&mut self) -> Cost {
         self.ledger += self.log.ledger();
         self.log.ledger().cost(&self.parameters)
@@ -620,7 +619,7 @@ impl<C: BlockContents> Recam<C> {
         Ok(())
     }
 
-    /// Everything since the store was made. Time is of one operation after the other.
+    /// All work since the store was made. The time is of one operation after the other.
     pub fn totals(&self) -> Totals {
         Totals {
             writes: self.counts.writes,

@@ -4,7 +4,6 @@
 #[derive(Clone, Debug)]
 pub struct Modules {
     free: Vec<u64>,
-    /// The time at which the last operation began.
     began: u64,
 }
 
@@ -28,13 +27,12 @@ impl Modules {
         self.began = begin;
     }
 
-    /// Cycles of the translation table alone, on behalf of the module that is free first.
+    /// Adds cycles of the translation table only, on behalf of the module that is free first.
     pub fn table(&mut self, cycles: u64) {
         let first = (0..self.free.len()).min_by_key(|&module| self.free[module]);
         self.one(first.expect("a module"), cycles);
     }
 
-    /// The time at which the last module is free.
     pub fn elapsed(&self) -> u64 {
         *self.free.iter().max().expect("a module")
     }

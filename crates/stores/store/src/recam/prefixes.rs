@@ -25,8 +25,8 @@ struct PrefixNode {
     count: u32,
     slot: u32,
     parent: u32,
-    /// The hash of the first row below the parent, as it was when it came there: a block that has been damaged since is
-    /// found again.
+    /// The hash of the first row below the parent, as it was when the block came: a block that has been damaged since
+    /// is still found.
     hash: u64,
     /// Children are a list, so that another block can stand for a node when its own is gone.
     first: u32,
@@ -40,16 +40,16 @@ struct PrefixNode {
 pub struct Prefixes {
     nodes: Vec<PrefixNode>,
     unused: Vec<u32>,
-    /// By a hash of the parent and of the first row below it: the first node that has it.
+    /// The first node for each hash of a parent and the first row below it.
     children: FxHashMap<u64, u32>,
     rows: u32,
 }
 
-/// Blocks that share a prefix with the new one: for each of `rows` further rows, `blocks`.
+/// Blocks that share a prefix with the new one: `blocks` of them for each of `rows` further rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedPrefix {
     pub rows: u32,
-    /// Stored blocks that are equal up to each of them.
+    /// The number of stored blocks that are equal up to each of them.
     pub blocks: u32,
 }
 
@@ -130,7 +130,7 @@ impl Prefixes {
         }
     }
 
-    /// Adds the new block, which [`Prefixes::find`] has just placed; gives its leaf.
+    /// Adds the new block at the point that [`Prefixes::find`] has just returned. Returns its leaf.
     pub fn insert(&mut self, place: BranchPoint, slot: u32, rows: &mut impl StoredRows) -> u32 {
         let parent = match place {
             BranchPoint::Stored(_) => unreachable!("a duplicate is not stored again"),
@@ -155,7 +155,7 @@ impl Prefixes {
         let only = self.nodes[parent as usize].first;
         let mut above = parent;
         if parent != ROOT && self.nodes[only as usize].next == NONE {
-            // A node with one child stands for nothing: the child takes its place.
+            // A node with one child is superfluous: the child takes its place.
             self.detach(only);
             let PrefixNode {
                 hash, parent: over, ..
@@ -166,7 +166,7 @@ impl Prefixes {
             self.nodes[only as usize].parent = above;
             self.attach(above, only, hash);
         }
-        // A node's rows are read from one of the blocks below it, which may be the one that goes.
+        // A node's rows are read from one of the blocks below it, which may be the one that leaves.
         while above != NONE {
             let PrefixNode { first, parent, .. } = self.nodes[above as usize];
             if self.nodes[above as usize].slot == slot && first != NONE {

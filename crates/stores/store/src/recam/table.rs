@@ -1,4 +1,4 @@
-//! The translation table's content: which slot a logical block is in, by pages of neighbours.
+//! The content of the translation table: the slot of each logical block, by pages of neighbours.
 
 use rustc_hash::FxHashMap;
 
