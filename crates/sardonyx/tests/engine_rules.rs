@@ -126,6 +126,20 @@ fn rule_1_accesses_of_a_line_take_effect_in_the_order_of_handling() {
     }
 }
 
+/// Breaks if the time 0 at which a write took its slot stands for not yet.
+#[test]
+fn rule_5_a_write_merges_with_one_that_took_its_slot_when_time_began() {
+    let mut params = queues([8, 8], 4, 0);
+    params.medium.queues.coalescing = true;
+    let mut engine = Driven::new(&params);
+    engine.write(0, |plan| plan.write(Place(7), At::past(&A), Step::PAST));
+    engine.settle();
+    engine.write(1, |plan| plan.write(Place(7), At::past(&B), Step::PAST));
+    engine.run_to_rest();
+    assert_eq!(engine.ledger().grand_total().medium_writes, 1);
+    assert_eq!(engine.image().read(Place(7)), Some(B));
+}
+
 /// Breaks if the order of stores is booked under the earlier write's own cause.
 #[test]
 fn rule_1_waiting_for_an_earlier_write_is_booked_under_hazard() {

@@ -200,20 +200,6 @@ impl Stack {
         ]
     }
 
-    /// The mechanisms of machine and explorer, of parts of a machine, and of all layers.
-    pub fn mechanisms() -> Vec<&'static Mechanism> {
-        let layers = abouts().flat_map(|about| about.tries.iter().copied().flatten());
-        let mut all: Vec<&Mechanism> = Vec::new();
-        let parts = parts::all().flat_map(|part| part.tries);
-        let machine = mechanisms::MECHANISMS.iter().chain(params::MECHANISMS);
-        for mechanism in machine.chain(parts).chain(layers) {
-            if !all.contains(mechanism) {
-                all.push(mechanism);
-            }
-        }
-        all
-    }
-
     /// Builds a fresh controller over a fresh medium.
     pub fn build(&self, settings: &Settings, layout: &mut Layout) -> Controller {
         layout.lie_as(settings);

@@ -334,7 +334,8 @@ impl Engine {
             let next = self.channels[index].next_act.saturating_mul(self.clock);
             let mut wanted = outcome.drained;
             if let Some((step, slots)) = outcome.selected {
-                self.plan.steps.get_mut(step).begun = self.now;
+                let record = self.plan.steps.get_mut(step);
+                (record.begun, record.sequence) = (self.now, 0);
                 wanted |= !self.waiting.is_free((index, slots));
             }
             if wanted {

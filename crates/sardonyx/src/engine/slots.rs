@@ -290,7 +290,7 @@ impl Engine {
             return None;
         }
         let old = self.plan.steps.get(target);
-        (old.action == Action::Store && old.begun == 0 && old.queued != 0).then_some(target)
+        (old.action == Action::Store && old.sequence != 0).then_some(target)
     }
 
     fn merge(&mut self, accept: Step, target: Step) {

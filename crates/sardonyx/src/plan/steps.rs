@@ -96,8 +96,8 @@ pub(crate) struct StepRecord {
     pub critical: Critical,
     /// The time at which a medium access entered its queue, in picoseconds; 0 before that.
     pub queued: u64,
-    /// For a store its place in the order of acceptance, or the store that it was merged with; for an accept step the
-    /// earlier write of the line.
+    /// For a store in its queue its place in the order of acceptance, else 0; or the store that it was merged with. For an
+    /// accept step the earlier write of the line.
     pub sequence: u64,
     /// The first step that waits for this one, as step << 2 | dependency slot; 0 for none.
     waiters: u64,
