@@ -49,22 +49,7 @@ pub fn explore(
             if piece >= pieces || cancelled.load(Ordering::Relaxed) {
                 return;
             }
-            let (from, to) = (piece * PIECE, (piece + 1) * PIECE);
-            match options.cuts {
-                Cuts::All => {
-                    checker.skip_to(from);
-                    checker.look();
-                    for _ in from + 1..to.min(history.positions()) {
-                        checker.step();
-                    }
-                }
-                Cuts::Sample(_) | Cuts::One(_) => {
-                    for position in sample.iter().take(to as usize).skip(from as usize) {
-                        checker.skip_to(*position);
-                        checker.look();
-                    }
-                }
-            }
+            cut_piece(history, options, &sample, piece, &mut checker);
             let explored = std::mem::take(&mut checker.explored);
             let cuts = explored.covered.cuts;
             let mut found = found.lock().expect("no thread panics");
@@ -96,6 +81,32 @@ pub fn explore(
         .expect("no thread panics")
         .add_to(&mut all);
     Some(all)
+}
+
+/// Cuts at each position of a piece, or at those of `sample` with its numbers.
+fn cut_piece(
+    history: &History,
+    options: &Options,
+    sample: &[u64],
+    piece: u64,
+    checker: &mut Checker,
+) {
+    let (from, to) = (piece * PIECE, (piece + 1) * PIECE);
+    match options.cuts {
+        Cuts::All => {
+            checker.skip_to(from);
+            checker.look();
+            for _ in from + 1..to.min(history.positions()) {
+                checker.step();
+            }
+        }
+        Cuts::Sample(_) | Cuts::One(_) => {
+            for position in sample.iter().take(to as usize).skip(from as usize) {
+                checker.skip_to(*position);
+                checker.look();
+            }
+        }
+    }
 }
 
 fn drawn(history: &History, count: u64) -> Vec<u64> {

@@ -10,7 +10,7 @@ use std::time::Duration;
 pub const MARK: &str = "SARDONYX_RECOVERY";
 /// All processes are looked at once in this many recoveries of a folder, because a look takes about as long as a
 /// recovery.
-const BETWEEN: u32 = 64;
+const BETWEEN: u32 = 128;
 /// At most this many looks follow each other, each of which may find what a process has started since the last.
 const LOOKS: usize = 100;
 /// The pause between two looks, in which killed processes end.
