@@ -18,8 +18,8 @@ pub mod run;
 #[cfg(test)]
 mod tests;
 pub mod timed;
-pub mod validate;
 mod unmerged;
+pub mod validate;
 
 use std::cmp::Ordering;
 

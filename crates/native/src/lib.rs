@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use sardonyx::machine::RunError;
 
 mod crash;
+mod crash_test;
 mod curve;
 mod device;
 mod estimate;
@@ -14,7 +15,6 @@ mod layers;
 mod listeners;
 mod machines;
 mod merging;
-mod crash_test;
 mod progress;
 mod questions;
 mod recorder;
@@ -74,6 +74,8 @@ mod _core {
         guarantee, programs,
     };
     #[pymodule_export]
+    use super::crash_test::{crash_designs, crash_lint, crash_orders, crash_test};
+    #[pymodule_export]
     use super::curve::{accesses_point, curve_point};
     #[pymodule_export]
     use super::device::store_check;
@@ -95,8 +97,6 @@ mod _core {
         check_merge_timed, merge, merge_algorithms, merge_available, merge_mixes, merge_snapshot,
         merge_timed, merge_timed_keys, merge_validate,
     };
-    #[pymodule_export]
-    use super::crash_test::{crash_designs, crash_lint, crash_orders, crash_test};
     #[pymodule_export]
     use super::progress::Progress;
     #[pymodule_export]

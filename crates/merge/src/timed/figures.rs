@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::initial_memory::Loaded;
 use super::host::{Host, HostCore};
+use super::initial_memory::Loaded;
 use super::module::Sample;
 use super::queries::{Done, Queries};
 use super::run::{Played, TimedRun};
 use super::scan::Scan;
-use super::warm_up::SETTLED;
 use super::thread::CoreActivity;
+use super::warm_up::SETTLED;
 use super::{TimedError, TimedPlan};
 use crate::images::Images;
 use sardonyx::controller::mapping::figures::DUPLICATE_WRITES;

@@ -8,8 +8,8 @@
 pub mod applications;
 pub mod figures;
 mod frames;
-mod initial_memory;
 mod host;
+mod initial_memory;
 mod jobs;
 mod live;
 mod module;
@@ -17,11 +17,11 @@ mod queries;
 mod run;
 mod scan;
 pub mod settings;
-mod warm_up;
 #[cfg(test)]
 mod tests;
 mod thread;
 mod vms;
+mod warm_up;
 
 use std::path::PathBuf;
 use std::sync::Arc;

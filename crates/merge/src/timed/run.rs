@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 use super::TimedPlan;
 use super::applications::Demand;
 use super::frames::Frames;
-use super::initial_memory::{self, Initial, Loaded};
 use super::host::Host;
+use super::initial_memory::{self, Initial, Loaded};
 use super::module::{Module, Sample, Sampler};
 use super::queries::{self, Queries, QueryDraw};
 use super::scan::Scan;
 use super::settings as keys;
-use super::warm_up::Settled;
 use super::thread::Costs;
+use super::warm_up::Settled;
 use crate::Page;
 use crate::images::Images;
 use crate::ksm::Keys;
@@ -171,7 +171,8 @@ impl<'i> TimedRun<'i> {
         let (clock, samples) = (Arc::default(), Arc::default());
         let (agents, spaces) = self.agents(plan, &clock, &samples)?;
         let (machine, pages) = (&plan.machine, Initial::new(images));
-        let (memory, loaded) = initial_memory::memory(&plan.memory, machine, &pages, &mut || tell(0))?;
+        let (memory, loaded) =
+            initial_memory::memory(&plan.memory, machine, &pages, &mut || tell(0))?;
         let system = System::new(machine, memory, agents, spaces, Warmup::Requests(0))?;
         let mut system = system.over(Box::new(pages));
         let outcome = system.run(&mut |_| tell(clock.load(Ordering::Relaxed)))?;

@@ -17,13 +17,13 @@ pub mod hosted;
 mod locks;
 mod ops;
 pub mod outcome;
+mod outcome_json;
 mod page_table;
 mod port;
 pub mod recordings;
 mod sampled;
 mod streams;
 mod system;
-mod outcome_json;
 mod untimed;
 pub mod usage;
 

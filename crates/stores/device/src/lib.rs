@@ -12,9 +12,9 @@ mod device;
 mod files;
 mod folder;
 mod latency;
+mod mirror;
 mod shape;
 mod tables;
-mod mirror;
 mod volume;
 
 use std::io;

@@ -15,8 +15,8 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
 use crate::files::{Bytes, How, StoreFiles};
-use crate::shape::{FORMAT, Shape};
 use crate::mirror::{KEPT, Twice, whole_pages};
+use crate::shape::{FORMAT, Shape};
 use crate::{DeviceError, Result};
 use sardonyx_store::Named;
 

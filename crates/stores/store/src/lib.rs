@@ -12,11 +12,11 @@ mod designs;
 mod fingerprint;
 mod fiu;
 mod ledger;
-mod synthetic;
 mod outcome;
 mod parameters;
 mod recam;
 mod store;
+mod synthetic;
 mod workload;
 
 pub use block_trace::BlockTrace;
@@ -28,9 +28,9 @@ pub use designs::{
 pub use fingerprint::{fingerprint, sha1};
 pub use fiu::FiuRequest;
 pub use ledger::{Action, CostLedger, LedgerStep, Log, Purpose, RowWork};
-pub use synthetic::Made;
 pub use outcome::RunError;
 pub use parameters::{Bracket, Compare, Energies, First, Overwrite, Parameters, ParametersError};
 pub use recam::{BlockContents, InMemory, Recam, Regenerated};
 pub use store::{Cost, Error, Lba, Outcome, Store, Totals};
+pub use synthetic::Made;
 pub use workload::{Content, Operation, Stream, Tree, Workload, WorkloadError};

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use walkdir::WalkDir;
 
 use crate::block_trace::BlockTrace;
-use crate::synthetic::Made;
 use crate::store::Lba;
+use crate::synthetic::Made;
 
 /// Where blocks come from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

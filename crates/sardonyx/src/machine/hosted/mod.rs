@@ -3,9 +3,9 @@
 //! times take exactly the same time as in a run of our own. Left out: cores and caches, which the host has; the border
 //! to C (`crates/c`).
 
-mod messages;
 mod figures;
 mod functional;
+mod messages;
 mod power;
 mod requests;
 mod time;
