@@ -25,6 +25,8 @@ FILES = (
     "plan/**", "engine/**", "medium/image.rs", "controller/metadata_cache.rs",
     "controller/encryption/**", "controller/integrity/**",
 )  # fmt: skip
+#: The crates whose tests may notice.
+TESTING = ("sardonyx", "sardonyx-crash", "sardonyx-listeners", "sardonyx-workload")
 #: Seconds that one takes on two processors, about: a build, the tests of simulator and explorer.
 EACH = 90
 #: A mutant whose tests take this many seconds goes round for ever, and is noticed.
@@ -66,7 +68,7 @@ def main() -> int:
         "--sharding", "round-robin", "--shard", f"{asked.seed % shards}/{shards}",
         "--timeout", str(MOST), "--output", str(FOLDER), "--no-shuffle", "--colors", "never",
         "--cargo-arg=--config=.cargo/testing.toml", "--cargo-arg=--release",
-        "--test-package", "sardonyx", "--test-package", "sardonyx-crash",
+        *(f"--test-package={crate}" for crate in TESTING),
         "--", "--tests",
     )  # fmt: skip
     environment = os.environ | {"CARGO_TARGET_DIR": str(FOLDER / "build")}

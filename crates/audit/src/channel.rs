@@ -284,16 +284,9 @@ impl Channel {
 
     /// Refuses a pause or a cancellation that the write does not allow, and notes what is left of the write.
     fn interrupt(&mut self, logged: Logged) -> Result<(), Box<TimingViolation>> {
-        let Command {
-            cycle,
-            rank,
-            bank,
-            kind,
-            place,
-            done,
-            ..
-        } = logged.command;
-        let number = self.number(rank, bank);
+        let command = logged.command;
+        let cycle = command.cycle;
+        let number = self.number(command.rank, command.bank);
         let (write, whole) = (self.writes[number], self.timing.tWP);
         let under_way = write.since <= cycle && cycle < write.since + write.left;
         let pausing = self.pausing.filter(|_| under_way && !write.interrupted);
@@ -302,9 +295,17 @@ impl Channel {
         };
         let written = whole - write.left + (cycle - write.since);
         let cancels = written * 100 < pausing.threshold * whole;
-        let of_place = write.place == place;
-        if !of_place || cancels != (kind == CommandKind::Cancel) || !cancels && !pausing.pauses {
-            return Err(alone(Rule::Interruption, logged, write.place, place));
+        let of_place = write.place == command.place;
+        if !of_place
+            || cancels != (command.kind == CommandKind::Cancel)
+            || !cancels && !pausing.pauses
+        {
+            return Err(alone(
+                Rule::Interruption,
+                logged,
+                write.place,
+                command.place,
+            ));
         }
         // Counted up, iteration by iteration.
         let iteration = whole.div_ceil(pausing.iterations);
@@ -317,16 +318,14 @@ impl Channel {
         } else {
             cycle + stops - written
         };
-        // A pause shortens the array write, and with it the distances that later commands keep to it.
-        if done != until || stops >= whole {
-            return Err(alone(Rule::Done, logged, until, done));
+        if command.done != until || stops >= whole {
+            return Err(alone(Rule::Done, logged, until, command.done));
         }
+        // A pause shortens the array write, and with it the distances that later commands keep to it.
         let array = until - write.since;
         let of_bank = |one: &&mut Recent| {
-            let Command {
-                rank: r, bank: b, ..
-            } = one.event.command;
-            (r, b) == (rank, bank) && one.array > 0
+            let other = one.event.command;
+            (other.rank, other.bank) == (command.rank, command.bank) && one.array > 0
         };
         if let Some(recent) = self.recent.iter_mut().rev().find(of_bank) {
             recent.array = array;
@@ -342,23 +341,22 @@ impl Channel {
 
     /// Refuses a resumption of a write that was not interrupted, or that ends at another cycle than it says.
     fn resume(&mut self, logged: Logged) -> Result<(), Box<TimingViolation>> {
-        let Command {
-            cycle,
-            rank,
-            bank,
-            place,
-            done,
-            ..
-        } = logged.command;
-        let (t, number) = (&self.timing, self.number(rank, bank));
+        let command = logged.command;
+        let cycle = command.cycle;
+        let (t, number) = (&self.timing, self.number(command.rank, command.bank));
         let write = self.writes[number];
-        if !write.interrupted || write.place != place {
-            return Err(alone(Rule::Interruption, logged, write.place, place));
+        if !write.interrupted || write.place != command.place {
+            return Err(alone(
+                Rule::Interruption,
+                logged,
+                write.place,
+                command.place,
+            ));
         }
         let slot = t.tBURST.max(t.tCCD) - t.tBURST;
         let wanted = cycle + write.left + slot + t.off_chip;
-        if done != wanted {
-            return Err(alone(Rule::Done, logged, wanted, done));
+        if command.done != wanted {
+            return Err(alone(Rule::Done, logged, wanted, command.done));
         }
         self.writes[number] = LastWrite {
             since: cycle,

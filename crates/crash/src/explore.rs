@@ -2,8 +2,8 @@
 //! fixed size, so that any number of threads finds the same.
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock};
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -37,18 +37,19 @@ pub fn explore(
     let (next, done) = (AtomicU64::new(0), AtomicU64::new(0));
     let cancelled = AtomicBool::new(false);
     let found: Mutex<BTreeMap<u64, ExploredCuts>> = Mutex::default();
-    let whole: OnceLock<Mutex<WholeRun>> = OnceLock::new();
-    let is_whole_taken = AtomicBool::new(false);
+    let whole: Mutex<Option<WholeRun>> = Mutex::default();
     let work = || {
-        if !is_whole_taken.swap(true, Ordering::Relaxed) {
-            let _ = whole.set(Mutex::new(whole_run(history, options)));
-        }
         let mut checker = Checker::new(history, options, &later_lives::live);
         loop {
-            let piece = next.fetch_add(1, Ordering::Relaxed);
-            if piece >= pieces || cancelled.load(Ordering::Relaxed) {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number > pieces || cancelled.load(Ordering::Relaxed) {
                 return;
             }
+            // The run as a whole comes before the pieces, because it takes longer than any of them.
+            let Some(piece) = number.checked_sub(1) else {
+                *whole.lock().expect("no thread panics") = Some(whole_run(history, options));
+                continue;
+            };
             cut_piece(history, options, &sample, piece, &mut checker);
             let explored = std::mem::take(&mut checker.explored);
             let cuts = explored.covered.cuts;
@@ -75,15 +76,12 @@ pub fn explore(
         all.covered.add(piece.covered);
         all.tally.append(piece.tally);
     }
-    let whole = whole.into_inner().expect("a thread has looked at it");
-    whole
-        .into_inner()
-        .expect("no thread panics")
-        .add_to(&mut all);
+    let whole = whole.into_inner().expect("no thread panics");
+    whole.expect("a thread took it").add_to(&mut all);
     Some(all)
 }
 
-/// Cuts at each position of a piece, or at those of `sample` with its numbers.
+/// Cuts at each position of a piece; of a sample, at each of the positions that the piece has of it.
 fn cut_piece(
     history: &History,
     options: &Options,
@@ -109,6 +107,7 @@ fn cut_piece(
     }
 }
 
+/// Draws `count` positions from the history's seed, and sorts them.
 fn drawn(history: &History, count: u64) -> Vec<u64> {
     let mut random = ChaCha8Rng::seed_from_u64(history.seed);
     let mut drawn: Vec<u64> = (0..count)

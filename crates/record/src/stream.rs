@@ -219,9 +219,9 @@ impl TraceStream {
     fn event(&mut self, event: RecorderEvent) -> Result<()> {
         match event {
             RecorderEvent::Record(record) => self.record(record)?,
-            RecorderEvent::Gone { .. }
-            | RecorderEvent::Moved { .. }
-            | RecorderEvent::Frame { .. } => self.placed(event)?,
+            RecorderEvent::Gone { line, lines } => self.gone(line, lines)?,
+            RecorderEvent::Moved { line, lines, from } => self.moved(line, lines, from)?,
+            RecorderEvent::Frame { page, frame } => self.frame(page, frame)?,
             RecorderEvent::File {
                 line: _,
                 bytes,
@@ -300,28 +300,31 @@ impl TraceStream {
         Ok(())
     }
 
-    /// Follows a change of pages' places if the recording's lines are of pages, and notes it otherwise.
-    fn placed(&mut self, event: RecorderEvent) -> Result<()> {
-        let maps = self.pages.maps();
-        match event {
-            RecorderEvent::Gone { line, lines } if maps => {
-                for first in self.pages.gone(line, lines) {
-                    self.changed(first, PAGE_LINES, None)?;
-                }
-            }
-            RecorderEvent::Gone { line, lines } => self.changed(line, lines, None)?,
-            RecorderEvent::Moved { line, lines, from } if maps => {
-                self.pages.moved(line, lines, from);
-            }
-            RecorderEvent::Moved { line, lines, from } => self.changed(line, lines, Some(from))?,
-            RecorderEvent::Frame { page, frame } if frame == 0 || maps => {
-                self.pages.told(page, frame).map_err(RecordError::new)?;
-            }
-            RecorderEvent::Frame { page, frame } => {
-                self.lists.placed.push(json!([self.kept, page, frame]));
-            }
-            _ => unreachable!("of no page"),
+    fn gone(&mut self, line: u64, lines: u64) -> Result<()> {
+        if !self.pages.maps() {
+            return self.changed(line, lines, None);
         }
+        for first in self.pages.gone(line, lines) {
+            self.changed(first, PAGE_LINES, None)?;
+        }
+        Ok(())
+    }
+
+    fn moved(&mut self, line: u64, lines: u64, from: u64) -> Result<()> {
+        if !self.pages.maps() {
+            return self.changed(line, lines, Some(from));
+        }
+        self.pages.moved(line, lines, from);
+        Ok(())
+    }
+
+    /// Follows a page to its frame if lines are of frames, and lists it otherwise. The kernel answers 0 to who may
+    /// not know frames, which is an error.
+    fn frame(&mut self, page: u64, frame: u64) -> Result<()> {
+        if frame == 0 || self.pages.maps() {
+            return self.pages.told(page, frame).map_err(RecordError::new);
+        }
+        self.lists.placed.push(json!([self.kept, page, frame]));
         Ok(())
     }
 

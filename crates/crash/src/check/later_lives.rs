@@ -137,10 +137,11 @@ fn early(tally: &mut Tally, kind: Kind, position: u64, why: &str) {
     tally.add(Violation::new(kind, position, what));
 }
 
-/// One life in this many is long. It follows from the run alone, so a cut that is made again by itself has the same
-/// life.
-fn long_one_in(positions: u64) -> u64 {
-    LONG.max(positions / MOST_LONG)
+/// Whether the life after a cut of a run is long. It follows from the run and the cut alone, so a cut that is made again
+/// by itself has the same life.
+fn is_long(positions: u64, seed: u64, cut: u64) -> bool {
+    let one_in = LONG.max(positions / MOST_LONG);
+    mix(cut ^ seed).is_multiple_of(one_in)
 }
 
 /// Lives the life after the cut at which `survivors` stand and cuts it at every position. Returns how much was covered.
@@ -152,8 +153,7 @@ pub fn live(
     tally: &mut Tally,
 ) -> Covered {
     let position = survivors.position();
-    let rarely = long_one_in(history.positions());
-    let is_long = history.life == 1 && mix(position ^ history.seed).is_multiple_of(rarely);
+    let is_long = history.life == 1 && is_long(history.positions(), history.seed, position);
     let drawn = |number| match is_long {
         true => ALL_LEFT,
         false => 1 + number % MOST_TRANSACTIONS,
@@ -241,10 +241,13 @@ mod tests {
 
     #[test]
     fn long_lives_do_not_multiply_with_the_length_of_a_run() {
-        assert_eq!(long_one_in(15_000), LONG);
-        for positions in [1u64 << 18, 1 << 20, 1 << 30] {
-            let most = positions / long_one_in(positions);
-            assert!(most <= MOST_LONG, "{positions}: {most}");
+        let long = |positions| {
+            let cuts = 0..positions;
+            cuts.filter(|cut| is_long(positions, 7, *cut)).count() as u64
+        };
+        assert!((1_700..2_100).contains(&long(15_000)), "one in eight");
+        for positions in [1 << 16, 1 << 18, 1 << 20] {
+            assert!((3_600..4_600).contains(&long(positions)), "{positions}");
         }
     }
 }

@@ -64,14 +64,14 @@ impl Engine {
                 {
                     *worn.entry(payload.of.0).or_default() += 1;
                 }
-                contents.overlay.leave(flight, Some(Step(step.0 - 1)));
+                contents.overlay.leave(flight, Some(step.accepted()));
                 contents.overlay.drop_payload(index);
             }
             Action::Coalesced => self
                 .plan
                 .contents
                 .overlay
-                .leave(flight, Some(Step(step.0 - 1))),
+                .leave(flight, Some(step.accepted())),
             Action::Join | Action::Unit(_) | Action::Cross(_) | Action::Accept | Action::Notify => {
             }
         }
@@ -172,7 +172,7 @@ impl Engine {
     #[cold]
     pub(super) fn note_begun(&mut self, store: Step) {
         let now = self.now();
-        let write = self.noted(Step(store.0 - 1), store);
+        let write = self.noted(store.accepted(), store);
         self.plan.observers.tell(|one| one.begun(now, &write));
     }
 
@@ -223,7 +223,7 @@ impl Engine {
             }
             Action::Store => {
                 let sequence = record.sequence;
-                let queue = self.queue_of(step, self.write_slots(Step(step.0 - 1)));
+                let queue = self.queue_of(step, self.write_slots(step.accepted()));
                 self.enqueue(step, queue, sequence);
             }
         }

@@ -105,7 +105,7 @@ impl Engine {
 
     /// Frees the store step of an accepted write from waiting for its acceptance.
     fn release_store(&mut self, store: Step) {
-        let accept = Step(store.0 - 1);
+        let accept = store.accepted();
         let purpose = self.plan.steps.get(accept).purpose;
         self.plan.steps.get_mut(store).critical = Critical {
             step: accept,
@@ -295,7 +295,7 @@ impl Engine {
 
     fn merge(&mut self, accept: Step, target: Step) {
         if self.plan.observers.closely() {
-            self.note_ready(accept, Some(Step(target.0 - 1)));
+            self.note_ready(accept, Some(target.accepted()));
         }
         let (record, old) = (*self.plan.steps.get(accept), *self.plan.steps.get(target));
         let (from, to) = (record.link as u32, old.link as u32);
