@@ -1,5 +1,5 @@
 //! Small things that every crate may use: random numbers, sizes as text, files mapped read-only, prefetches, numbers
-//! compared at once.
+//! compared at once, files that must be files.
 //!
 //! The last three need unsafe code, which the simulator forbids; it is here and nowhere else but at the borders to C,
 //! Python and QEMU.
@@ -8,6 +8,7 @@ pub mod lanes;
 mod mapped;
 mod prefetch;
 pub mod random;
+pub mod regular;
 pub mod sizes;
 
 pub use mapped::map;

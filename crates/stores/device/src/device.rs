@@ -1,7 +1,7 @@
 //! Requests of any offset and length on a [`Volume`], each counted by the design.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::Duration;
 
 use sardonyx_store::{Store, Totals};
 use serde::Serialize;
@@ -125,26 +125,30 @@ impl Device {
             requests: self.requests,
             read_time: self.latencies.of(RequestKind::Read),
             write_time: self.latencies.of(RequestKind::Write),
-            discard_time: self.latencies.of(RequestKind::Discard),
+            discard_time: self.latencies.of(RequestKind::Trim),
             flush_time: self.latencies.of(RequestKind::Flush),
             told_blocks: self.told,
             totals: self.totals(),
         }
     }
 
-    /// Serves a request and records its time, whether it succeeds or not.
-    ///
-    /// # Errors
-    /// Those of `serve`.
-    pub fn timed<T>(
-        &mut self,
-        asked: RequestKind,
-        serve: impl FnOnce(&mut Device) -> Result<T>,
-    ) -> Result<T> {
-        let began = Instant::now();
-        let served = serve(self);
-        self.latencies.ended(asked, began);
-        served
+    /// Counts a request that was served, or failed, with its time within the device.
+    pub fn ended(&mut self, kind: RequestKind, bytes: u64, time: Duration) {
+        let requests = &mut self.requests;
+        match kind {
+            RequestKind::Read => {
+                requests.reads += 1;
+                requests.read_bytes += bytes;
+            }
+            RequestKind::Write => {
+                requests.writes += 1;
+                requests.written_bytes += bytes;
+            }
+            RequestKind::Zero => requests.zeroes += 1,
+            RequestKind::Trim => requests.trims += 1,
+            RequestKind::Flush => {} // as each request that had to be on the disk, by `flush`
+        }
+        self.latencies.ended(kind, time);
     }
 
     fn totals(&self) -> Totals {
@@ -157,8 +161,6 @@ impl Device {
     }
 
     pub fn read(&mut self, offset: u64, into: &mut [u8]) -> Result<()> {
-        self.requests.reads += 1;
-        self.requests.read_bytes += into.len() as u64;
         let mut rest = into;
         for part in parts(self.block_bytes(), offset, rest.len() as u64) {
             let (now, later) = rest.split_at_mut(part.length);
@@ -181,8 +183,6 @@ impl Device {
     /// # Errors
     /// If the disk refuses, for example because it is full. Blocks before the refused one are written.
     pub fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
-        self.requests.writes += 1;
-        self.requests.written_bytes += bytes.len() as u64;
         let mut rest = bytes;
         for part in parts(self.block_bytes(), offset, bytes.len() as u64) {
             let (now, later) = rest.split_at(part.length);
@@ -194,7 +194,6 @@ impl Device {
 
     /// Writes zeros; with `may_trim`, whole blocks lose their contents instead.
     pub fn zero(&mut self, offset: u64, length: u64, may_trim: bool) -> Result<()> {
-        self.requests.zeroes += 1;
         for part in parts(self.block_bytes(), offset, length) {
             if part.is_whole && may_trim {
                 self.delete_block(part.block)?;
@@ -207,7 +206,6 @@ impl Device {
 
     /// Takes the contents of whole blocks within this range, which then read as zeros.
     pub fn trim(&mut self, offset: u64, length: u64) -> Result<()> {
-        self.requests.trims += 1;
         for part in parts(self.block_bytes(), offset, length) {
             if part.is_whole {
                 self.delete_block(part.block)?;

@@ -1,6 +1,6 @@
 //! The times of requests within the device.
 
-use std::time::Instant;
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -9,9 +9,20 @@ use serde::Serialize;
 pub enum RequestKind {
     Read,
     Write,
-    /// To write zeros, or to trim.
-    Discard,
+    Zero,
+    Trim,
     Flush,
+}
+
+impl RequestKind {
+    /// The letter in a trace, which has reads and writes only.
+    pub fn letter(self) -> Option<char> {
+        match self {
+            RequestKind::Read => Some('R'),
+            RequestKind::Write => Some('W'),
+            RequestKind::Zero | RequestKind::Trim | RequestKind::Flush => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -26,8 +37,17 @@ pub struct Quantiles {
 /// Nanoseconds of an hour; a longer request counts as an hour.
 const LONGEST: u64 = 3600 * 1_000_000_000;
 
-/// Times of all kinds of requests, to three digits.
+/// Times of all kinds of requests, to three digits. Zeros and trims are of one kind.
 pub struct Latencies([Histogram<u64>; 4]);
+
+fn row(kind: RequestKind) -> usize {
+    match kind {
+        RequestKind::Read => 0,
+        RequestKind::Write => 1,
+        RequestKind::Zero | RequestKind::Trim => 2,
+        RequestKind::Flush => 3,
+    }
+}
 
 impl Default for Latencies {
     fn default() -> Latencies {
@@ -38,13 +58,13 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    pub fn ended(&mut self, asked: RequestKind, began: Instant) {
-        let nanoseconds = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.0[asked as usize].saturating_record(nanoseconds.max(1));
+    pub fn ended(&mut self, kind: RequestKind, time: Duration) {
+        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.0[row(kind)].saturating_record(nanoseconds.max(1));
     }
 
-    pub fn of(&self, asked: RequestKind) -> Quantiles {
-        let times = &self.0[asked as usize];
+    pub fn of(&self, kind: RequestKind) -> Quantiles {
+        let times = &self.0[row(kind)];
         let at = |quantile| times.value_at_quantile(quantile) as f64 / 1e3;
         Quantiles {
             count: times.len(),
@@ -58,16 +78,13 @@ impl Latencies {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
     fn quantiles_are_of_their_kind_alone() {
         let mut latencies = Latencies::default();
         for milliseconds in 1..=100 {
-            let began = Instant::now() - Duration::from_millis(milliseconds);
-            latencies.ended(RequestKind::Flush, began);
+            latencies.ended(RequestKind::Flush, Duration::from_millis(milliseconds));
         }
         let flushes = latencies.of(RequestKind::Flush);
         assert_eq!(flushes.count, 100);

@@ -3,20 +3,23 @@
 //! that gets a line of JSON some times a second and one at the end; `trace`, a new file for requests with digests; `life`, a pipe that ends when the
 //! server is to. (Told to end by a signal, nbdkit waits until its last client has left.)
 //!
-//! Requests are served one after the other, so that a flush on one connection covers them all.
+//! nbdkit has a thread for each connection, so a client that says nothing, or never reads, holds up nobody else. The device
+//! serves one thread at a time. Thus a flush on one connection covers all requests that were answered before it. A long
+//! request gives way to others after each [`TURN`].
 
 mod written;
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
+use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nbdkit::{Error, ExtentHandle, ExtentType, Flags, FuaFlags, Result, Server, ThreadModel};
+use parking_lot::{Mutex, MutexGuard};
 use sardonyx_device::{Device, DeviceError, RequestKind, Volume, Wanted};
 use serde_json::{Value, json};
 
@@ -29,6 +32,10 @@ const END_AFTER: Duration = Duration::from_secs(2);
 /// beginning; with more, it is told between requests.
 const AT_ONCE: u64 = 1 << 15;
 const BETWEEN: u32 = 32;
+
+/// The bytes that a request is served before it is another's turn. It is a multiple of every block, so that no block is
+/// split, and takes some 4 ms on `recam` and 30 ms on `conventional`.
+const TURN: u64 = 1 << 18;
 
 /// The number of pieces of room that are given back to the disk before it is the requests' turn again.
 const RUNS: usize = 16;
@@ -65,32 +72,59 @@ struct ServerState {
 }
 
 fn state() -> MutexGuard<'static, ServerState> {
-    STATE
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
+    STATE.lock()
 }
 
-/// Serves a request; the device's errors become the client's.
-fn served<T>(serve: impl FnOnce(&mut Device) -> sardonyx_device::Result<T>) -> Result<T> {
+fn open(device: Option<&mut Device>) -> Result<&mut Device> {
+    device.ok_or_else(|| bad("the device is not open"))
+}
+
+/// Serves a request in turns, each with its bytes counted from `offset`. With `FUA` they are on the disk at the end.
+/// Reads and writes are traced, by their letter.
+fn served(
+    kind: RequestKind,
+    Bytes { offset, length }: Bytes,
+    flags: Flags,
+    mut serve: impl FnMut(&mut Device, u64, Range<usize>) -> sardonyx_device::Result<()>,
+) -> Result<()> {
+    let mut time = Duration::ZERO;
+    let mut outcome = Ok(());
+    let (mut at, end) = (offset, offset + length);
+    while at < end && outcome.is_ok() {
+        let turn = at..end.min((at / TURN + 1) * TURN);
+        let mut state = state();
+        let ServerState { device, trace, .. } = &mut *state;
+        let device = open(device.as_mut())?;
+        let began = Instant::now();
+        let within = (turn.start - offset) as usize..(turn.end - offset) as usize;
+        outcome = serve(device, turn.start, within);
+        time += began.elapsed();
+        if let (Some(trace), Some(letter), Ok(())) = (trace, kind.letter(), &outcome) {
+            trace.request(device, letter, turn.start, turn.end - turn.start);
+        }
+        at = turn.end;
+        MutexGuard::unlock_fair(state);
+    }
     let mut state = state();
-    let device = state
-        .device
-        .as_mut()
-        .ok_or_else(|| bad("the device is not open"))?;
-    serve(device).map_err(told)
+    let device = open(state.device.as_mut())?;
+    let began = Instant::now();
+    if outcome.is_ok() && (flags.contains(Flags::FUA) || kind == RequestKind::Flush) {
+        outcome = device.flush();
+    }
+    device.ended(kind, length, time + began.elapsed());
+    outcome.map_err(told)
 }
 
-fn answered<T>(
-    asked: RequestKind,
-    serve: impl FnOnce(&mut Device) -> sardonyx_device::Result<T>,
-) -> Result<T> {
-    served(|device| device.timed(asked, serve))
+/// The part of the device that a request is about.
+struct Bytes {
+    offset: u64,
+    length: u64,
 }
 
-fn noted(way: char, offset: u64, bytes: u64) {
-    let state = &mut *state();
-    if let (Some(trace), Some(device)) = (&mut state.trace, &state.device) {
-        trace.request(device, way, offset, bytes);
+impl Bytes {
+    fn new(offset: u64, length: usize) -> Bytes {
+        let length = length as u64;
+        Bytes { offset, length }
     }
 }
 
@@ -286,7 +320,7 @@ impl Server for Connection {
     }
 
     fn thread_model() -> Result<ThreadModel> {
-        Ok(ThreadModel::SerializeAllRequests)
+        Ok(ThreadModel::SerializeRequests)
     }
 
     fn open(_readonly: bool) -> Result<Box<dyn Server>> {
@@ -294,40 +328,51 @@ impl Server for Connection {
     }
 
     fn get_size(&self) -> Result<i64> {
-        served(|device| Ok(device.shape().size_bytes as i64))
+        Ok(open(state().device.as_mut())?.shape().size_bytes as i64)
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
-        answered(RequestKind::Read, |device| device.read(offset, buf))?;
-        noted('R', offset, buf.len() as u64);
-        Ok(())
+        let bytes = Bytes::new(offset, buf.len());
+        let flags = Flags::empty();
+        served(RequestKind::Read, bytes, flags, |device, at, within| {
+            device.read(at, &mut buf[within])
+        })
     }
 
     fn write_at(&self, buf: &[u8], offset: u64, flags: Flags) -> Result<()> {
-        answered(RequestKind::Write, |device| {
-            device.write(offset, buf)?;
-            flush_if(device, flags)
-        })?;
-        noted('W', offset, buf.len() as u64);
-        Ok(())
+        let bytes = Bytes::new(offset, buf.len());
+        served(RequestKind::Write, bytes, flags, |device, at, within| {
+            device.write(at, &buf[within])
+        })
     }
 
     fn zero(&self, count: u32, offset: u64, flags: Flags) -> Result<()> {
-        answered(RequestKind::Discard, |device| {
-            device.zero(offset, count.into(), flags.contains(Flags::MAY_TRIM))?;
-            flush_if(device, flags)
+        let may_trim = flags.contains(Flags::MAY_TRIM);
+        if flags.contains(Flags::FAST_ZERO) && !may_trim {
+            // Zeros that keep their room are written like any other content.
+            return Err(Error::new(libc::EOPNOTSUPP, "no faster than a write"));
+        }
+        let bytes = Bytes::new(offset, count as usize);
+        served(RequestKind::Zero, bytes, flags, |device, at, within| {
+            device.zero(at, within.len() as u64, may_trim)
         })
     }
 
     fn trim(&self, count: u32, offset: u64, flags: Flags) -> Result<()> {
-        answered(RequestKind::Discard, |device| {
-            device.trim(offset, count.into())?;
-            flush_if(device, flags)
+        let bytes = Bytes::new(offset, count as usize);
+        served(RequestKind::Trim, bytes, flags, |device, at, within| {
+            device.trim(at, within.len() as u64)
         })
     }
 
     fn flush(&self) -> Result<()> {
-        answered(RequestKind::Flush, Device::flush)
+        let nothing = Bytes::new(0, 0);
+        served(
+            RequestKind::Flush,
+            nothing,
+            Flags::empty(),
+            |_, _, _| Ok(()),
+        )
     }
 
     fn extents(
@@ -337,9 +382,12 @@ impl Server for Connection {
         _flags: Flags,
         extents: &mut ExtentHandle,
     ) -> Result<()> {
-        let found: Vec<_> = served(|device| Ok(device.extents(offset, count.into()).collect()))?;
-        let block = served(|device| Ok(u64::from(device.shape().block_bytes)))?;
-        for extent in found {
+        let mut state = state();
+        let device = open(state.device.as_mut())?;
+        let block = u64::from(device.shape().block_bytes);
+        // One run, and a client that wants more asks again. nbdkit sends each run by itself, and up to 1.32 aborts if
+        // the client has hung up before the last one.
+        if let Some(extent) = device.extents(offset, count.into()).next() {
             let kind = match extent.has_content {
                 true => ExtentType::Allocated,
                 false => ExtentType::HoleZero,
@@ -353,20 +401,17 @@ impl Server for Connection {
         Ok(())
     }
 
+    /// Zeros that may become holes only change tables.
+    fn can_fast_zero(&self) -> Result<bool> {
+        Ok(true)
+    }
+
     fn can_fua(&self) -> Result<FuaFlags> {
         Ok(FuaFlags::Native)
     }
 
     fn can_multi_conn(&self) -> Result<bool> {
         Ok(true)
-    }
-}
-
-fn flush_if(device: &mut Device, flags: Flags) -> sardonyx_device::Result<()> {
-    if flags.contains(Flags::FUA) {
-        device.flush()
-    } else {
-        Ok(())
     }
 }
 
@@ -429,6 +474,7 @@ mod entry {
 
     nbdkit::plugin!(Connection {
         after_fork,
+        can_fast_zero,
         can_fua,
         can_multi_conn,
         config,
