@@ -27,10 +27,17 @@ impl Temporary {
         }
         let target = std::fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
         sweep(target.parent().unwrap_or(Path::new(".")));
-        let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        // Without the target's own name, which may be as long as a name can be.
-        let path = target.with_file_name(format!(".sardonyx-{}-{n}.tmp", std::process::id()));
-        let file = File::create(&path)?;
+        // The target's own name is left out: it may be as long as a name can be. Others who may write in the folder
+        // can guess the name, so nothing that has it already is opened, be it a link to a file of ours.
+        let (path, file) = loop {
+            let n = NEXT.fetch_add(1, Ordering::Relaxed);
+            let path = target.with_file_name(format!(".sardonyx-{}-{n}.tmp", std::process::id()));
+            match File::create_new(&path) {
+                Ok(file) => break (path, file),
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(e),
+            }
+        };
         let temporary = Temporary {
             path,
             target,
@@ -105,5 +112,28 @@ mod tests {
         drop(Temporary::beside(&folder.path().join("new.parquet")).unwrap());
         assert!(!left.exists());
         assert!(kept.iter().all(|path| path.exists()), "{kept:?}");
+    }
+
+    #[test]
+    fn a_link_that_waits_under_the_name_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let victim = folder.path().join("mine");
+        std::fs::write(&victim, "mine").unwrap();
+        let target = folder.path().join("new.parquet");
+        let (first, _) = Temporary::beside(&target).unwrap();
+        let name = first.path.file_name().unwrap().to_str().unwrap();
+        let (process, number) = name[10..]
+            .strip_suffix(".tmp")
+            .unwrap()
+            .split_once('-')
+            .unwrap();
+        let number: u64 = number.parse().unwrap();
+        let names = number + 1..number + 50; // other tests take some
+        for n in names {
+            let name = format!(".sardonyx-{process}-{n}.tmp");
+            std::os::unix::fs::symlink(&victim, folder.path().join(name)).unwrap();
+        }
+        drop(Temporary::beside(&target).unwrap());
+        assert_eq!(std::fs::read(&victim).unwrap(), b"mine");
     }
 }
