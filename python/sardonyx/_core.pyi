@@ -189,6 +189,13 @@ def programs() -> str:
 def parse_size(text: str) -> int:
     """Bytes from ``4096``, ``4K``, ``16M`` or ``1G``; ``ValueError`` says what to give."""
 
+def end_in_time() -> int:
+    """A descriptor for ``signal.set_wakeup_fd``: a signal that ends us does so within two seconds,
+    whatever native code does."""
+
+def end_patiently(patient: bool) -> None:
+    """Say that the program ends in its own time after a signal, or no longer."""
+
 def questions() -> str:
     """What these functions are asked (``sardonyx.questions``), as JSON schemas by name."""
 

@@ -18,6 +18,7 @@ mod merging;
 mod progress;
 mod questions;
 mod recorder;
+mod signals;
 mod simulate;
 mod sources;
 mod store;
@@ -103,6 +104,8 @@ mod _core {
     use super::questions::questions;
     #[pymodule_export]
     use super::recorder::{Recording, trace_record};
+    #[pymodule_export]
+    use super::signals::{end_in_time, end_patiently};
     #[pymodule_export]
     use super::simulate::{
         caches, causes, check_job, designs, figures, idle_keys, merge_figures, simulate,

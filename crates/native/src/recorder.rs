@@ -38,9 +38,9 @@ impl Recording {
         self.live.bytes.load(Ordering::Relaxed)
     }
 
-    /// Ask the program to end; what was recorded is kept.
+    /// Ask the program to end, and the second time end it; what was recorded is kept.
     fn stop(&self) {
-        self.live.stop.store(true, Ordering::Relaxed);
+        self.live.stops.fetch_add(1, Ordering::Relaxed);
     }
 }
 

@@ -2,9 +2,15 @@
 //!
 //! A recorder that is killed cannot remove its folder, so the next one does. A folder's owner holds a lock on a file in
 //! it, which the kernel releases however the owner ends; a process number would some day be another process's.
+//!
+//! Everybody may write where these folders lie. So each user has one of its own there, which nobody else can enter, and
+//! only in that one is anything opened or removed. If somebody else has taken its name, or it is not private, a folder
+//! with a new name serves.
 
-use std::fs::File;
-use std::path::Path;
+use std::fs::{File, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
@@ -13,6 +19,7 @@ use crate::{RecordError, Result};
 const IN_MEMORY: &str = "/dev/shm";
 const PREFIX: &str = "sardonyx-record-";
 const LOCK: &str = "lock";
+const PRIVATE: u32 = 0o700;
 
 pub struct Folder {
     folder: TempDir,
@@ -20,7 +27,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Makes a new folder, after removing those of dead recorders.
+    /// Makes a new folder, after removing those of this user's dead recorders.
     ///
     /// # Errors
     /// Neither memory nor `TMPDIR` can be written.
@@ -34,9 +41,15 @@ impl Folder {
             })
     }
 
-    fn within(parent: &Path) -> std::io::Result<Folder> {
-        remove_abandoned(parent);
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
+    fn within(parent: &Path) -> io::Result<Folder> {
+        let own = users_own(parent)?;
+        if let Some(own) = &own {
+            remove_abandoned(own);
+        }
+        let folder = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .permissions(Permissions::from_mode(PRIVATE))
+            .tempdir_in(own.as_deref().unwrap_or(parent))?;
         // It gets its name only after it is locked, so that no other recorder takes it for abandoned.
         let unlocked = folder.path().join("new");
         let lock = File::create_new(&unlocked)?;
@@ -53,14 +66,30 @@ impl Folder {
     }
 }
 
-/// Removes folders whose owners are dead; other users' folders cannot be opened, and stay.
+/// This user's folder in one that all share; `None` if what has its name is not a folder of this user's alone.
+fn users_own(parent: &Path) -> io::Result<Option<PathBuf>> {
+    let user = std::fs::metadata("/proc/self")?.uid();
+    let own = parent.join(format!("sardonyx-{user}"));
+    let made = std::fs::DirBuilder::new().mode(PRIVATE).create(&own);
+    if let Err(e) = made
+        && e.kind() != io::ErrorKind::AlreadyExists
+    {
+        return Err(e);
+    }
+    // A link is not followed, and a folder of ours cannot be replaced by others where all share one (its sticky bit).
+    let there = std::fs::symlink_metadata(&own)?;
+    let is_private = there.is_dir() && there.uid() == user && there.mode() & 0o777 == PRIVATE;
+    Ok(is_private.then_some(own))
+}
+
+/// Removes folders whose owners are dead.
 fn remove_abandoned(parent: &Path) {
     let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries {
         if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
             continue;
         }
-        let lock = File::options().write(true).open(entry.path().join(LOCK));
+        let lock = sardonyx_base::regular::open(entry.path().join(LOCK));
         if lock.is_ok_and(|lock| lock.try_lock().is_ok()) {
             let _ = std::fs::remove_dir_all(entry.path());
         }
@@ -79,7 +108,10 @@ mod tests {
             Folder::within(parent.path()).unwrap(),
         );
         std::fs::write(dead.path().join("first"), "a ring").unwrap();
-        let strange = parent.path().join("sardonyx-record-strange");
+        let strange = users_own(parent.path())
+            .unwrap()
+            .unwrap()
+            .join("sardonyx-record-strange");
         std::fs::create_dir(&strange).unwrap();
         let Folder { folder, _lock } = dead;
         let left = folder.keep(); // as the kernel does at SIGKILL: the folder stays, the lock goes
@@ -92,5 +124,37 @@ mod tests {
         let path = living.path().to_owned();
         drop(living);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_somebody_else_put_in_its_place_is_neither_opened_nor_removed() {
+        let parent = tempfile::tempdir().unwrap();
+        // A pipe waits for a reader; a folder with a lock that nobody holds looks abandoned.
+        let strange = parent.path().join("sardonyx-record-x");
+        std::fs::create_dir(&strange).unwrap();
+        let pipe = std::ffi::CString::new(strange.join(LOCK).to_str().unwrap()).unwrap();
+        // SAFETY: the name is a string that ends in 0.
+        assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o666) }, 0);
+        let own = users_own(parent.path()).unwrap().unwrap();
+        std::fs::remove_dir(&own).unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        for squat in [
+            &(|| std::os::unix::fs::symlink(elsewhere.path(), &own)) as &dyn Fn() -> io::Result<()>,
+            &|| std::fs::write(&own, "mine"),
+            &|| std::fs::DirBuilder::new().mode(0o755).create(&own), // `umask` takes nothing that others need
+        ] {
+            squat().unwrap();
+            assert_eq!(users_own(parent.path()).unwrap(), None);
+            let folder = Folder::within(parent.path()).unwrap();
+            assert_eq!(folder.path().parent(), Some(parent.path()));
+            assert_eq!(
+                std::fs::symlink_metadata(folder.path()).unwrap().mode() & 0o777,
+                PRIVATE
+            );
+            drop(folder);
+            let _ = std::fs::remove_file(&own);
+        }
+        assert!(strange.join(LOCK).exists());
+        assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
     }
 }

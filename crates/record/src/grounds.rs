@@ -1,9 +1,9 @@
 //! Mapped files as they were before the program wrote to them, kept in the trace's folder under their hashes.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use sardonyx_base::regular;
 use sardonyx_recorder::options::Level;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -40,24 +40,39 @@ pub fn path(trace: &Path, hash: &str) -> PathBuf {
     trace.with_file_name(name)
 }
 
-/// The hash of `file`, and whether it holds anything but zeros.
-fn hash(file: &mut File) -> io::Result<(String, bool)> {
-    let mut hasher = blake3::Hasher::new();
-    let mut block = vec![0; 1 << 20];
-    let mut zeros = true;
-    loop {
-        match file.read(&mut block)? {
-            0 => return Ok((hasher.finalize().to_hex().to_string(), zeros)),
-            read => {
-                zeros &= block[..read].iter().all(|&byte| byte == 0);
-                hasher.update(&block[..read]);
+/// What a file holds: its length and hash, and whether there is nothing but zeros.
+struct Contents {
+    bytes: u64,
+    hash: String,
+    zeros: bool,
+}
+
+impl Contents {
+    /// Reads the regular file there as far as it reached when it was opened: what somebody appends meanwhile is left out.
+    fn read(path: &Path) -> io::Result<Contents> {
+        let file = regular::open(path)?;
+        let length = file.metadata()?.len();
+        let mut file = file.take(length);
+        let mut hasher = blake3::Hasher::new();
+        let mut block = vec![0; 1 << 20];
+        let (mut bytes, mut zeros) = (0, true);
+        loop {
+            match file.read(&mut block)? {
+                0 => break,
+                read => {
+                    bytes += read as u64;
+                    zeros &= block[..read].iter().all(|&byte| byte == 0);
+                    hasher.update(&block[..read]);
+                }
             }
         }
+        let hash = hasher.finalize().to_hex().to_string();
+        Ok(Contents { bytes, hash, zeros })
     }
 }
 
 pub fn hash_of(path: &Path) -> io::Result<String> {
-    Ok(hash(&mut File::open(path)?)?.0)
+    Ok(Contents::read(path)?.hash)
 }
 
 /// Adds the contents from before the program (`ground`, with `bytes` and `hash`, and `zeros` if it held nothing else)
@@ -65,18 +80,29 @@ pub fn hash_of(path: &Path) -> io::Result<String> {
 /// trace's folder.
 pub fn keep(copied: &Path, trace: &Path, file: &mut Value) -> io::Result<()> {
     if copied.is_file() {
-        let bytes = copied.metadata()?.len();
-        let (hash, zeros) = hash(&mut File::open(copied)?)?;
+        let Contents { bytes, hash, zeros } = Contents::read(copied)?;
         if !zeros {
             std::fs::rename(copied, path(trace, &hash))?;
         }
         file["ground"] = json!({"bytes": bytes, "hash": hash, "zeros": zeros});
     }
+    // The path is what the kernel called the mapping: `/dev/zero` for memory that processes share, which never ends.
     let at = file["path"].as_str().unwrap_or_default().to_owned();
-    if let Ok(mut after) = File::open(at) {
-        let bytes = after.metadata()?.len();
-        let (hash, _) = hash(&mut after)?;
+    if let Ok(Contents { bytes, hash, .. }) = Contents::read(Path::new(&at)) {
         file["after"] = json!({"bytes": bytes, "hash": hash});
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mapping_of_what_never_ends_is_left_without_contents() {
+        let mut file = json!({"path": "/dev/zero"});
+        keep(Path::new("no-copy"), Path::new("t.parquet"), &mut file).unwrap();
+        assert_eq!(file, json!({"path": "/dev/zero"}));
+        assert!(hash_of(Path::new("/dev/zero")).is_err());
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use sardonyx_recorder::codec::CacheContents;
@@ -24,8 +24,15 @@ pub struct Live {
     pub instructions: AtomicU64,
     pub records: AtomicU64,
     pub bytes: AtomicU64,
-    /// Set to end the recording; what was recorded is kept.
-    pub stop: AtomicBool,
+    /// How often the user has asked to end the recording; what was recorded is kept. The second time ends the program
+    /// at once.
+    pub stops: AtomicU32,
+}
+
+impl Live {
+    pub fn is_stopped(&self) -> bool {
+        self.stops.load(Ordering::Relaxed) > 0
+    }
 }
 
 pub struct Reader {
@@ -113,7 +120,7 @@ impl Reader {
         if !self.first || header.shared.load(Ordering::Acquire) == 0 {
             return true;
         }
-        if self.live.stop.load(Ordering::Relaxed) {
+        if self.live.is_stopped() {
             header.stop.store(1, Ordering::Relaxed);
             return true;
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 use sardonyx_recorder::caches::Caches;
 use sardonyx_recorder::frames::FrameNumbers;
 use sardonyx_recorder::options::{Level, PluginOptions};
-use sardonyx_recorder::ring::{FIRST, Ring, terminate};
+use sardonyx_recorder::ring::{self, FIRST, Ring};
 use tempfile::TempDir;
 
 use crate::folder::Folder;
@@ -26,8 +27,8 @@ use crate::stream::{RecordedTrace, TraceStream};
 use crate::{RecordError, Result, program};
 
 const RING: u64 = 16 << 20;
-/// The time a program has to end by itself once the trace is long enough.
-const GRACE: Duration = Duration::from_secs(3);
+/// The time a program has to end by itself once the trace is long enough, or the user wants it to end.
+const GRACE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, serde::Serialize)]
 pub struct RecordOutcome {
@@ -109,14 +110,15 @@ impl Session<'_> {
                 }
             }
             let failed = recorded[0].thread.is_finished() || problem.is_some();
-            if status.is_none() && (failed || self.live.stop.load(Ordering::Relaxed)) {
+            let stopped = self.live.is_stopped();
+            if stopped || failed && status.is_none() {
                 let since = asked.get_or_insert_with(|| {
-                    // The program's own handler may end it in order. The number is a child's that was not waited for.
-                    terminate(child.id());
+                    // The program's own handler may end it in order.
+                    self.end_program(&child, stopped, false);
                     Instant::now()
                 });
-                if since.elapsed() > GRACE {
-                    let _ = child.kill();
+                if since.elapsed() > GRACE || self.live.stops.load(Ordering::Relaxed) > 1 {
+                    self.end_program(&child, stopped, true);
                 }
             }
             if status.is_some() && recorded.iter().all(|r| r.thread.is_finished()) {
@@ -151,6 +153,23 @@ impl Session<'_> {
             signal: status.signal().filter(|_| asked.is_none()),
             seconds,
         })
+    }
+
+    /// Asks the program to end, or ends it; with its children if the user wants no more of it.
+    fn end_program(&self, first: &Child, with_children: bool, at_once: bool) {
+        // Its number is a child's that was not waited for, or that has ended a moment ago.
+        ring::end(first.id(), at_once);
+        // The emulator's arguments name our folder; a child has its parent's.
+        let folder = self.folder.path().as_os_str().as_bytes();
+        let named = |process: &u32| {
+            let command = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+            command.windows(folder.len()).any(|part| part == folder)
+        };
+        let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let processes = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        for process in processes.filter(|_| with_children).filter(named) {
+            ring::end(process, at_once);
+        }
     }
 
     fn welcome(&self, seen: &mut BTreeSet<u32>, recorded: &mut Vec<FollowedProcess>) -> Result<()> {

@@ -247,9 +247,15 @@ impl Ring {
     }
 }
 
-pub fn terminate(process: u32) {
+/// Asks a process to end, or ends it.
+pub fn end(process: u32, at_once: bool) {
+    let signal = if at_once {
+        libc::SIGKILL
+    } else {
+        libc::SIGTERM
+    };
     // SAFETY: a system call without memory; the worst is that the process is not ours.
-    unsafe { libc::kill(process as libc::pid_t, libc::SIGTERM) };
+    unsafe { libc::kill(process as libc::pid_t, signal) };
 }
 
 impl Drop for Ring {

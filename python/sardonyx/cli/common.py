@@ -22,7 +22,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from sardonyx._core import SardonyxError, WrongRead
+from sardonyx._core import SardonyxError, WrongRead, end_in_time, end_patiently
 from sardonyx.cli.forms import spread
 from sardonyx.cli.help import CONTEXT, Command, Group
 from sardonyx.files import FileError, is_special, write_text
@@ -94,10 +94,21 @@ def ended(number: int, _: object) -> None:
 
 
 def handle_signals() -> None:
-    """Signals that would end us unwind instead, so that no scratch file is left."""
+    """Signals that would end us unwind instead, so that no scratch file is left; within a time."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, ended)
+    signal.set_wakeup_fd(end_in_time(), warn_on_full_buffer=False)
+
+
+@contextmanager
+def ending_patiently() -> Iterator[None]:
+    """Whatever is begun here ends in its own time after a signal."""
+    end_patiently(True)
+    try:
+        yield
+    finally:
+        end_patiently(False)
 
 
 @contextmanager

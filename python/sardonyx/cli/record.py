@@ -28,6 +28,7 @@ from sardonyx.cli.common import (
     PATH,
     check_json_target,
     ended,
+    ending_patiently,
     err,
     write_json,
 )
@@ -310,7 +311,9 @@ def _say_verified(trace: dict[str, Any]) -> None:
 def run_recorded(wanted: RecordRequest, console: Console) -> dict[str, Any]:
     """Record on another thread and show the counters.
 
-    Ctrl-C, SIGTERM and SIGHUP end the program; the trace is kept, and the rings' folder is not.
+    Ctrl-C, SIGTERM and SIGHUP end the program within a second, the second one at once. The trace is
+    kept, and the rings' folder is not. The third one ends us, however long the files of the program
+    take to read.
     """
     recording = _core.Recording()
     text = wanted.json()
@@ -320,8 +323,10 @@ def run_recorded(wanted: RecordRequest, console: Console) -> dict[str, Any]:
     def stop(*_: object) -> None:
         recording.stop()
         interrupted.append(True)
+        if len(interrupted) == 2:
+            _core.end_patiently(False)
 
-    with ThreadPoolExecutor(1) as pool, _on_signals(stop):
+    with ThreadPoolExecutor(1) as pool, _on_signals(stop), ending_patiently():
         done = pool.submit(_core.trace_record, text, recording)
 
         def wait(show: Callable[[], None]) -> str:

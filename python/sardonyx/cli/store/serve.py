@@ -32,6 +32,7 @@ from sardonyx.cli.common import (
     CHECK_FAILED,
     PATH,
     check_json_target,
+    ending_patiently,
     err,
     fail,
     for_people,
@@ -106,7 +107,8 @@ def serve(
         "blocksize-preferred": PREFERRED,
     }
     given = [f"{name}={value}" for name, value in settings.items() if value is not None]
-    with served(nbdkit, socket.absolute(), given) as server:
+    # Its end waits for the disk, which has to hold what was flushed.
+    with ending_patiently(), served(nbdkit, socket.absolute(), given) as server:
         watch(server, err)
     if server.ready is None:
         raise _core.SardonyxError("; ".join(server.said) or "nbdkit ended and said nothing")
