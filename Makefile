@@ -1,6 +1,7 @@
 # Sardonyx: `make run` compares designs on the recorded traces, `make test` tests everything that has no mark.
-# Needed: Rust (rustc, cargo), a C compiler, git, Python 3.11 or newer with venv. Everything else comes from
-# Cargo.lock and requirements/*.lock, and from apt where root asks. CONTRIBUTING.md has the tiers of tests.
+# Needed: Rust (rustc, cargo), a C compiler, Python 3.11 or newer with venv; for tests rustfmt, clippy and git.
+# Everything else comes from Cargo.lock and requirements/*.lock, and from apt where root asks. CONTRIBUTING.md has the
+# tiers of tests.
 
 PYTHON ?= python3
 VENV := .venv
@@ -8,6 +9,8 @@ BIN := $(VENV)/bin
 # What the environment has: what `make run` needs, or the tools of tests and docs too.
 RUN := $(VENV)/.run
 DEV := $(VENV)/.dev
+# That the crates of Cargo.lock are in cargo's folder.
+CRATES := $(VENV)/.crates
 # Which build of the native module is in python/sardonyx: the release's or the one for tests.
 RELEASE := $(VENV)/.release
 TESTING := $(VENV)/.testing
@@ -19,31 +22,36 @@ PYTHON_CODE := python tests/python tools
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: build qemu wheel run docs check test test-all test-rust test-python design fresh lint fmt golden tables bench c-library \
-  system system-all lock corpus clean
+  machine system system-all lock corpus clean
 
 build: $(RELEASE)
 
+PIP_INSTALL := tools/online.sh $(BIN)/python -m pip install --quiet --require-hashes --requirement
 $(RUN): requirements/run.lock
 	@tools/check_machine.sh $(PYTHON) $(VENV)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 	@echo "installing the packages of $<"
-	@$(BIN)/python -m pip install --quiet --requirement $<
+	@$(PIP_INSTALL) $<
 	@touch $@
 
 $(DEV): requirements/dev.lock $(RUN)
 	@echo "installing the packages of $<"
-	@$(BIN)/python -m pip install --quiet --requirement $<
+	@$(PIP_INSTALL) $<
+	@touch $@
+
+$(CRATES): Cargo.lock $(RUN)
+	@tools/online.sh cargo fetch --quiet --locked
 	@touch $@
 
 # The package, editable, with the native module of one of the two builds.
 INSTALL := $(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
-$(RELEASE): $(RUN) $(SOURCES)
+$(RELEASE): $(RUN) $(CRATES) $(SOURCES)
 	@echo "building the simulator, optimised"
 	@$(INSTALL)
 	@$(BIN)/python -m compileall -q python
 	@rm -f $(TESTING) && touch $@
 
-$(TESTING): $(DEV) $(SOURCES)
+$(TESTING): $(DEV) $(CRATES) $(SOURCES)
 	@echo "building the simulator with the profile for tests"
 	@SARDONYX_CARGO_CONFIG=.cargo/testing.toml $(INSTALL)
 	@$(BIN)/python -m compileall -q python
@@ -77,7 +85,7 @@ check: lint
 test: system
 	@$(MAKE) --no-print-directory --keep-going lint docs test-rust test-python
 
-test-rust: $(DEV)
+test-rust: $(DEV) $(CRATES)
 	$(BIN)/python tools/rust_tests.py
 
 test-python: $(TESTING)
@@ -105,7 +113,7 @@ test-all: system-all qemu lint docs $(TESTING)
 fresh: system-all $(RUN)
 	$(BIN)/python tools/fresh.py
 
-lint: $(DEV)
+lint: $(DEV) $(CRATES)
 	git ls-files '*.rs' | xargs rustfmt --check --edition 2024
 	$(CARGO_TESTING) clippy $(CARGO_FLAGS) --all-targets -- -D warnings
 	$(BIN)/ruff format --check --quiet $(PYTHON_CODE)
@@ -118,9 +126,9 @@ fmt: $(DEV)
 	$(BIN)/ruff format $(PYTHON_CODE)
 	$(BIN)/ruff check --fix $(PYTHON_CODE)
 
-# Exact versions of all Python packages, valid for each Python from 3.11.0 on.
+# Exact versions of all Python packages and the hashes of their files, valid for each Python from 3.11.0 on.
 LOCK := target/lock/bin/uv pip compile --quiet --universal --python-version 3.11.0 --fork-strategy fewest \
-  --upgrade --no-header --no-annotate pyproject.toml
+  --upgrade --generate-hashes --no-header --no-annotate pyproject.toml
 lock:
 	$(PYTHON) -m venv target/lock
 	target/lock/bin/pip install --quiet --upgrade uv
@@ -149,11 +157,15 @@ c-library:
 	$(CXX) -std=c++14 -O2 -fPIC -shared -I $(PREFIX)/include crates/c/dramsim3/config.cc crates/c/dramsim3/memory_system.cc -o $(PREFIX)/lib/libdramsim3.so \
 	  -L $(PREFIX)/lib -lsardonyx_c -Wl,-rpath,'$$ORIGIN'
 
-# What tests need of the system: installed where root and apt are there. `make test` skips by name what it lacks.
-system:
+# Everything that tests cannot do without: looked for before anything is installed.
+machine:
+	@tools/check_machine.sh $(PYTHON) $(VENV) test
+
+# What tests need of the system besides: installed where root and apt are there. `make test` skips by name what it lacks.
+system: machine
 	@tools/system_packages.sh test
 
-system-all:
+system-all: machine
 	@tools/system_packages.sh all
 
 # Installs and records the programs of docs/simulator/corpus.md and writes its table.

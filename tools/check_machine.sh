@@ -1,8 +1,9 @@
 #!/bin/sh
 # Says what this machine lacks before anything is installed or built: a line each, with the remedy, and status 2.
-# `tools/check_machine.sh PYTHON VENV`: the Python to use, and the environment, which need not exist yet.
+# `tools/check_machine.sh PYTHON VENV [test]`: the Python to use, and the environment, which need not exist yet; with
+# `test` also what tests need.
 set -u
-python=${1:-python3} venv=${2:-.venv}
+python=${1:-python3} venv=${2:-.venv} tier=${3:-run}
 lacking=0
 lacks() {
     echo "make: $1" >&2
@@ -36,5 +37,15 @@ elif ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
     lacks "$python is older than Python 3.11; say which is newer: make PYTHON=python3.12"
 elif [ ! -x "$venv/bin/python" ] && ! "$python" -c 'import ensurepip, venv' 2> /dev/null; then
     lacks "$python cannot make an environment; on Debian, as root: apt-get install python3-venv"
+fi
+
+if [ "$tier" = test ]; then
+    { rustfmt --version && cargo clippy --version; } > /dev/null 2>&1 \
+        || lacks "no rustfmt or no clippy; with rustup: rustup component add rustfmt clippy"
+    if ! git --version > /dev/null 2>&1; then
+        lacks "no git; on Debian, as root: apt-get install git"
+    elif ! said=$(git ls-files --error-unmatch Makefile 2>&1); then
+        lacks "git does not know the files here ($(echo "$said" | head -n 1)); test in a clone"
+    fi
 fi
 [ "$lacking" = 0 ] || exit 2

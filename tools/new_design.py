@@ -26,6 +26,26 @@ EXAMPLES = {
 
 FIGURES = re.compile(r"^figures! \{.*?^\}\n", re.MULTILINE | re.DOTALL)
 MECHANISMS = re.compile(r"^mechanisms! \{.*?^\}\n", re.MULTILINE | re.DOTALL)
+HEADER = re.compile(r"\A(//!.*\n)+")
+IMPORT = re.compile(r"^use [^;]*;\n", re.MULTILINE)
+WORDS = """\
+//! `{name}`: say here in a sentence what it does, and who has published it. Left out: say what it
+//! does not do.
+//!
+//! Say here what a power cut finds: what is accepted before what. Until you change it, all below is
+//! what `{like}` does.
+"""
+
+
+def imported(line: str, text: str) -> str:
+    """The import without names that the text does not use: they went with a figure."""
+    rest = IMPORT.sub("", text)
+    path, brace, inside = line.partition("{")
+    if not brace:
+        return line
+    names = [name.strip() for name in inside.partition("}")[0].split(",") if name.strip()]
+    kept = [name for name in names if name == "self" or re.search(rf"\b{name}\b", rest)]
+    return f"{path}{{{', '.join(kept)}}};\n" if kept else ""
 
 
 class Refusal(Exception):
@@ -63,7 +83,9 @@ def begin(root: Path, name: str, like: str) -> list[Path]:
     for old, new in ((like, name), (snake(like), snake(name)), (camel(like), camel(name))):
         text = text.replace(old, new)
     text = re.sub(r"source: \".*?\"", 'source: "nobody has published it"', text)
-    made.write_text(text)
+    text = re.sub(r"line: \".*?\"", 'line: "say here in a line what it does"', text)
+    text = HEADER.sub(WORDS.format(name=name, like=like), text)
+    made.write_text(IMPORT.sub(lambda found: imported(found[0], text), text))
     listing = folder / "mod.rs"
     lines = listing.read_text()
     listed = re.sub(r"(files! \{ \w+: [\w ]*?) \}", rf"\1 {snake(name)} }}", lines)

@@ -25,9 +25,10 @@ from typing import Any, TypeAlias
 from sardonyx import layers
 from sardonyx._core import SardonyxError
 from sardonyx.arguments import named
+from sardonyx.runs.results import Results
 
-#: A file, a folder, a recording by name, or another word of a command.
-Word: TypeAlias = str | os.PathLike[str]
+#: A file, a folder, a recording by name, results, or another word of a command.
+Word: TypeAlias = str | os.PathLike[str] | Results
 Ended: TypeAlias = subprocess.CompletedProcess[str]
 #: Statuses of commands that have done their work: it held, a check failed, nothing can be said.
 DONE = (0, 1, 3)
@@ -62,7 +63,9 @@ def call(command: str, *arguments: Word, **options: Any) -> Answer:
             words += ["--json", str(target)]
         if command.startswith("crash ") and "out" in known and "out" not in options:
             words += ["--out", REPLAYS]  # else replay files lie beside the JSON
-        words += ["--", *(os.fspath(word) for word in arguments)]
+        words.append("--")
+        for number, word in enumerate(arguments):
+            words.append(_word(command, word, Path(scratch, f"{number}.json")))
         ended = subprocess.run(
             [sys.executable, "-m", "sardonyx", *words],
             stdin=subprocess.DEVNULL,
@@ -77,6 +80,16 @@ def call(command: str, *arguments: Word, **options: Any) -> Answer:
         raise SardonyxError(said or f"{command}: ended with status {ended.returncode}")
     document = found if isinstance(found, dict) else {"list": found}
     return Answer(document, command, ended)
+
+
+def _word(command: str, word: object, file: Path) -> str:
+    """An argument as the command line has it; results are written to the file."""
+    if isinstance(word, Results):
+        word.save(file)
+        return str(file)
+    if isinstance(word, str | os.PathLike):
+        return os.fspath(word)
+    raise SardonyxError(f"{command}: an argument is of {type(word)}; give a string or a path")
 
 
 @lru_cache
@@ -195,7 +208,7 @@ def reproduce(paper: str, **options: Any) -> Answer:
 
 
 def diff(before: Word, after: Word, **options: Any) -> Answer:
-    """Two results: ``diff("results/a", "results/b")``."""
+    """Two results, by their folders or as ``compare`` gives them: ``diff("results/a", mine)``."""
     return call("diff", before, after, **options)
 
 

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from sardonyx._core import SardonyxError
+from sardonyx.files import FileError, read_text
 
 #: The views, from the memory outwards.
 VIEWS = ("controller", "port", "application")
@@ -71,7 +71,7 @@ class Verdict:
 def read_log(path: str) -> pd.DataFrame:
     """The log's rows, ``line`` beside; `SardonyxError` with the line if it is none."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read_text(path)
         head = text.partition("\n")[0].strip()
         if tuple(head.split(",")) != COLUMNS:
             raise SardonyxError(
@@ -79,6 +79,8 @@ def read_log(path: str) -> pd.DataFrame:
             )
         whole = text[: text.rfind("\n") + 1]  # a line that was cut off says nothing
         rows = pd.read_csv(StringIO(whole), dtype=str, keep_default_na=False)
+    except FileError:
+        raise
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "is no text"
         raise SardonyxError(f"{path}: {reason}; name the file that host.log has written") from None

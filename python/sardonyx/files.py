@@ -1,15 +1,22 @@
-"""Files that appear complete or not at all, and never in the place of a device or a pipe."""
+"""Files that appear complete or not at all, and never in the place of a device or a pipe; and files
+that are read, which may be somebody else's.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 
 from sardonyx._core import SardonyxError
+
+#: The most bytes of a text that is read.
+MOST_TEXT = 256 << 20
 
 
 class FileError(SardonyxError, ValueError):
@@ -23,6 +30,30 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
         return
     with replacing(Path(path)) as scratch:
         scratch.write_text(text, encoding="utf-8")
+
+
+def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
+    """A regular file, open for reading. A pipe is not waited for, and a device may have no end."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(handle, "rb")
+    os.close(handle)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    raise FileError(f"{path}: is not a regular file; copy its contents to one")
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The text of a regular file in UTF-8; other errors are those of ``Path.read_text``.
+
+    Raises:
+        FileError: It is no regular file, or larger than any that we write.
+    """
+    with open_regular(path) as file:
+        if os.fstat(file.fileno()).st_size > MOST_TEXT:
+            raise FileError(f"{path}: has more than {MOST_TEXT >> 20} MiB; name another file")
+        return file.read().decode("utf-8")
 
 
 def is_special(path: str | os.PathLike[str]) -> bool:

@@ -7,6 +7,7 @@ explains the methods. Left out: what calls them (crates/native/src/layers).
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import importlib.util
 import json
@@ -33,6 +34,13 @@ METHODS = {
         "read(self, place, data, at, after, plan)",
         "write(self, write, beside, stored, plan)",
     ),
+}
+#: The methods that a class may have besides. None has to be there, so a misspelt one would be
+#: ignored.
+OPTIONAL = {
+    "mapping": ("persist", "recover", "flush", "discard", "figures", "forget"),
+    "policy": ("persist", "recover", "flush", "discard", "figures", "forget"),
+    "guard": ("recover", "flush", "figures", "forget"),
 }
 #: Parts of a declaration that are for people only; those of the first declaration stay.
 SAID = {"source", "line", "cut"}
@@ -146,6 +154,7 @@ def _declaration(
     for method in METHODS[kind]:
         if not callable(getattr(made, method.partition("(")[0], None)):
             raise SardonyxError(f"{name}: the class has no method {method}")
+    _check_spelling(name, made, [*OPTIONAL[kind], *(["place"] if said.get("placement") else [])])
     prefix = name.replace("-", "_")
     line = (made.__doc__ or "").strip().partition("\n")[0].rstrip(".")
     text = {
@@ -176,6 +185,19 @@ def _declaration(
     if said:
         raise SardonyxError(f"{name}: {next(iter(said))} is no part of a {kind}'s declaration")
     return text
+
+
+def _check_spelling(name: str, made: type[Any], methods: Iterable[str]) -> None:
+    """An error for a method whose name is nearly that of one that the class lacks."""
+    lacking = [method for method in methods if not hasattr(made, method)]
+    for own in dir(made):
+        if own.startswith("_") or not callable(getattr(made, own)):
+            continue
+        if near := difflib.get_close_matches(own.lower(), lacking, n=1, cutoff=0.8):
+            raise SardonyxError(
+                f"{name}: nothing calls the method {own}; did you mean {near[0]}? If it is your "
+                f"own, name it _{own}"
+            )
 
 
 def _table(said: dict[str, Any], what: str) -> Mapping[str, Any]:

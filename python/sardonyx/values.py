@@ -146,12 +146,15 @@ def read(kind: Callable[..., T], document: object) -> T:
     return value
 
 
-def at_least(least: int) -> Callable[[object], object]:
-    """A converter that refuses less."""
+def at_least(least: int, most: int = 2**63 - 1) -> Callable[[object], object]:
+    """A converter that refuses less, and more than ``most``."""
 
     def check(value: object) -> object:
-        if isinstance(value, int) and not isinstance(value, bool) and value < least:
-            raise MisfitError(f"give a whole number of at least {least}")
+        if isinstance(value, int) and not isinstance(value, bool):
+            if value < least:
+                raise MisfitError(f"give a whole number of at least {least}")
+            if value > most:
+                raise MisfitError(f"give a whole number of at most {most:,}")
         return value
 
     return check

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import json
+import math
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 from sardonyx import cli
-from sardonyx.cli.explore import tell
+from sardonyx.cli.explore import answer, tell
 from sardonyx.runs.jobs import Settings
 from sardonyx.studies import explore as study
 from sardonyx.studies.explore import LEAST, Candidate, Exploration, Explored, Tried, splits
@@ -21,17 +21,41 @@ from typer.testing import CliRunner
 K = 1024
 
 
-@pytest.mark.parametrize(("count", "budget"), [(1, 16), (2, 64), (3, 100), (4, 1024), (5, 20)])
-def test_splits_are_all_that_use_the_budget_up(count: int, budget: int) -> None:
+@pytest.mark.parametrize("budget", [16, 20, 64, 100, 127, 200, 1024, 1000])
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_splits_use_the_budget_up_in_every_way(count: int, budget: int) -> None:
+    found = list(splits(count, budget * K))
     parts = min(16, budget * K // LEAST)
-    size = budget * K // parts // LEAST * LEAST
-    whole = [
-        tuple(size * part for part in share)
-        for share in itertools.product(range(1, parts + 1), repeat=count)
-        if sum(share) == parts
-    ]
-    assert sorted(splits(count, budget * K)) == sorted(whole)
-    assert all(0 < budget * K - sum(share) + 1 <= parts * LEAST for share in whole)
+    assert len(found) == len(set(found)) == math.comb(parts - 1, count - 1)
+    for share in found:
+        assert sum(share) == budget * K // LEAST * LEAST
+        assert all(size >= LEAST and size % LEAST == 0 for size in share)
+
+
+@pytest.mark.parametrize("budget", [100 * K, 127 * K, 128 * K, 200 * K])
+def test_less_than_the_budget_is_tried_too(budget: int) -> None:
+    for design in ("sca", "esd"):
+        spent = {one.bytes for one in study.candidates([design], budget)}
+        assert spent == {budget // part // LEAST * LEAST for part in (1, 2, 4)}
+
+
+def test_the_answer_says_what_it_leaves_of_the_budget() -> None:
+    def built(size: int) -> str:
+        sizes = (("a.bytes", size),) if size else ()
+        one = Tried(Candidate("esd", sizes), 0, {"ipc": 1.0}, {})
+        return answer(Explored([one], [one], [(1, "")], 1, [Goal("ipc", True)]), 127 * K)
+
+    assert built(124 * K).startswith("with 127K build esd (a.bytes 124K), 124K of it: ")
+    assert "of it" not in built(127 * K)
+    assert built(0).startswith("with 127K build esd, none of it: ")
+
+
+def test_of_equals_the_smallest_is_built(tmp_path: Path) -> None:
+    small, large = (
+        Tried(Candidate("esd", (("a.bytes", size),)), 0, {"ipc": 1.0, "energy_nj": 2.0}, {})
+        for size in (4096, 8192)
+    )
+    assert exploration(tmp_path)._fronts([large, small])[0] == [small]
 
 
 def tried(ipc: float, energy: float, design: str = "esd") -> Tried:
@@ -72,7 +96,7 @@ def test_the_answer_is_one_sentence(tmp_path: Path) -> None:
     assert ended.exit_code == 0, ended.output
     assert "\nwith 16K build " in ended.output
     found = json.loads((tmp_path / "a.json").read_text())
-    assert len(found["candidates"]) == 4 and found["answer"] in ended.output.replace("\n", " ")
+    assert len(found["candidates"]) == 6 and found["answer"] in ended.output.replace("\n", " ")
 
 
 @pytest.mark.parametrize("goals", [2, 3])

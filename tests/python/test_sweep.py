@@ -101,6 +101,35 @@ def test_a_condition_calls_nothing(text: str) -> None:
         Condition.of(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("'a' * 9999999999 == 1", "'a' is no number"),
+        ("[1] * 9999999999 == 1", "is no number"),
+        ("'%9999999999d' % a.b == 1", "is no number"),
+        ("design * 2 == 'esdesd'", "'esd' is no number"),
+        ("1e300 * a.b > 1", "2^63"),
+        ("1e999 > a.b - 1e999", "2^63"),
+        (" * ".join(["9999999999"] * 30) + " > a.b", "2^63"),
+        ("a.b ** 9 ** 9 == 1", "more than comparisons"),
+        ("1 << 99999999999 == a.b", "more than comparisons"),
+        ("a.b == " + "9" * 1000, "at most 1,000 characters"),
+        ("not " * 60 + "a.b", "nested more than 50 deep"),
+        ("a.b == " + "+".join("1" * 60), "nested more than 50 deep"),
+        ("a.b == " + "(" * 60 + "1" + ")" * 60, None),
+        ("a.b == " + "-" * 900 + "1", "is"),
+    ],
+)
+def test_a_condition_takes_no_time_and_no_memory(text: str, words: str | None) -> None:
+    values = {"a.b": 4, "design": "esd"}
+    if words is None:
+        assert Condition.of(text)(values) is False
+        return
+    with pytest.raises(_core.SardonyxError) as problem:
+        Condition.of(text)(values)
+    assert words in str(problem.value)
+
+
 def test_a_point_is_named_by_what_determines_its_result(tmp_path: Path) -> None:
     def name(**sweep: Any) -> str:
         point = planned({"sweep": {"machine": "esd", **sweep}}).at(0)
@@ -182,6 +211,18 @@ GONE = '[sweep]\ntraces = ["gone.parquet"]\ndesigns = ["sca"]\n'
         (GONE, "line 2, [sweep] traces: gone.parquet: there is no such file"),
         (TREE.replace("sweep", "swep"), 'there is no table "swep"; did you mean "sweep"?'),
         (f"{TREE}copies = 0\n", "copies = 0: give a whole number of at least 1"),
+        (f"{TREE}repeats = 1_000_000_000_000\n", "[sweep] repeats: 1000000000000: give a whole"),
+        (f"{TREE}repeats = 0\n", "give a whole number, 1 to 10,000"),
+        (
+            f"{TREE}copies = 1_000_000_000_000\n",
+            "copies = 1000000000000: give a whole number of at most 1,024",
+        ),
+        (f"{TREE}copies = {10**40}\n", "copies: 1" + "0" * 40 + " is beyond 64 bits"),
+        (f"{TREE}[axes]\ncores = [{10**40}]\n", "is beyond 64 bits"),
+        (
+            f"{TREE}repeats = 10_000\nseeds = [{', '.join(map(str, range(1001)))}]\n",
+            "its axes have 10,010,000 points together, and a sweep at most 10,000,000",
+        ),
     ],
 )
 def test_bad_plans_are_one_line_with_place_and_remedy(

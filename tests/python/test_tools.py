@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -141,6 +142,33 @@ def test_a_design_begins_as_an_example_under_its_own_name(tree: Path, like: str)
     assert " my_lines }" in listing
     assert "fn my_lines_keeps" in test and "mod my_lines;" in main
     assert page.endswith("## my-lines\n\nWhat it does, in steps.\n")
+    header = made[: made.index("\nuse ")]
+    assert header.startswith("//! `my-lines`: say here") and "zeros" not in header
+    (line,) = re.findall(r'line: "(.*)"', made)
+    assert line == "say here in a line what it does"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("like", new_design.EXAMPLES)
+def test_what_a_design_begins_as_is_lint_clean_and_passes(tmp_path: Path, like: str) -> None:
+    files = subprocess.check_output(("git", "ls-files", "-z"), cwd=ROOT, text=True).split("\0")
+    for file in filter(None, files):
+        if file.startswith(("crates/", "docs/", ".cargo/", "Cargo", "traces/", "python/")):
+            (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / file, tmp_path / file)
+    new_design.begin(tmp_path, "my-lines", like)
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "template"
+    cargo = ("cargo", "--config", ".cargo/testing.toml")
+    for words in (
+        ("clippy", "--locked", "-p", "sardonyx", "--lib", "--", "-D", "warnings"),
+        ("test", "--release", "--locked", "-p", "sardonyx-crash", "--test", "design", "my_lines"),
+    ):
+        ended = subprocess.run(
+            (*cargo, *words), cwd=tmp_path, capture_output=True, text=True, check=False,
+            env=os.environ | {"CARGO_TARGET_DIR": str(target)},
+        )  # fmt: skip
+        assert ended.returncode == 0, ended.stderr[-3000:]
+    assert "1 passed" in ended.stdout
 
 
 def test_a_name_that_is_taken_or_none_is_refused(tree: Path) -> None:

@@ -19,7 +19,7 @@ use crate::line::{LINE_BYTES, Line, ZERO_LINE};
 /// Statistics of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TraceInfo {
-    /// Records of every kind.
+    /// Records of every kind: the sum of the six counts that follow.
     pub records: u64,
     /// Reads; at level `cpu` loads.
     pub reads: u64,
@@ -30,6 +30,10 @@ pub struct TraceInfo {
     pub fences: u64,
     /// clwb, clflushopt and clflush instructions.
     pub flushes: u64,
+    /// Lines that were still dirty in a cache when the recording ended; no traffic.
+    pub dirty_at_end: u64,
+    /// Records of lines that changed without a write, or went; no traffic.
+    pub changes_without_write: u64,
     /// Sum of the gaps, if they count instructions.
     pub instructions: Option<u64>,
     /// Sum of the gaps, if they count cycles.
@@ -297,6 +301,8 @@ impl Survey {
             writes,
             fences: of(&[Op::Fence]),
             flushes: of(&[Op::Clwb, Op::ClflushOpt, Op::Clflush]),
+            dirty_at_end: of(&[Op::FinalDirty]),
+            changes_without_write: of(&[Op::Changed]),
             instructions: (unit == GapUnit::Instructions).then_some(self.gaps),
             cycles: (unit == GapUnit::Cycles).then_some(self.gaps),
             threads: self.threads.len() as u64,

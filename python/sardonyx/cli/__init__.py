@@ -24,12 +24,12 @@ from sardonyx.cli.common import (
     LEFT_BY_SIGNAL,
     Ended,
     add_command,
-    discard,
     fail,
     handle_signals,
     out,
 )
 from sardonyx.cli.help import CONTEXT, Group
+from sardonyx.cli.terminal import discard, write_in_any_encoding
 
 #: The commands in the order of the help, each with its module here and its line there. The module
 #: has the function of the name, or the commands below it as ``app``. The lines are those of the
@@ -172,6 +172,7 @@ def top(
 def main() -> None:
     """The command line: everything that ends it becomes one line and an exit status."""
     handle_signals()
+    write_in_any_encoding()
     status = _run()
     try:
         sys.stdout.flush()

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -25,6 +25,7 @@ from rich.text import Text
 from sardonyx._core import SardonyxError, WrongRead, end_in_time, end_patiently
 from sardonyx.cli.forms import spread
 from sardonyx.cli.help import CONTEXT, Command, Group
+from sardonyx.cli.terminal import Terminal, discard, visible
 from sardonyx.files import FileError, is_special, write_text
 from sardonyx.sizes import parse_size, parse_time
 
@@ -43,25 +44,10 @@ LONGEST = 1000
 T = TypeVar("T")
 
 
-class _Console(Console):
-    """A console whose reader may leave (``| head``): the rest is dropped, and work continues."""
-
-    def on_broken_pipe(self) -> None:
-        self.quiet = True
-        discard(sys.stderr if self.stderr else sys.stdout)
-
-
-def discard(stream: TextIO) -> None:
-    """What is written to the stream from now on goes nowhere."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
-
-
 #: Figures and tables for people. Names of files are never taken for markup.
-out = _Console(highlight=False, markup=False, emoji=False)
+out = Terminal(highlight=False, markup=False, emoji=False)
 #: Progress, notes and errors.
-err = _Console(stderr=True, highlight=False, markup=False, emoji=False)
+err = Terminal(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 def fail(message: str, status: int = BAD_INPUT) -> typer.Exit:
@@ -69,15 +55,13 @@ def fail(message: str, status: int = BAD_INPUT) -> typer.Exit:
     words = " ".join(message.split())
     if len(words) > LONGEST:  # somebody's input, quoted
         words = f"{words[: LONGEST // 2]} .. {words[-LONGEST // 2 :]}"
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in words)
-    line = Text.assemble(("error: ", "bold red"), shown)
-    err.print(line, soft_wrap=True)
+    err.print(Text.assemble(("error: ", "bold red"), visible(words)), soft_wrap=True)
     return typer.Exit(status)
 
 
 def note(line: str) -> None:
     """Say on standard error what the user may not expect."""
-    err.print(Text.assemble(("note: ", "bold"), line), soft_wrap=True)
+    err.print(Text.assemble(("note: ", "bold"), visible(line)), soft_wrap=True)
 
 
 class Ended(KeyboardInterrupt):
@@ -284,4 +268,4 @@ def for_people(json_target: str | None) -> Console:
     """Where tables go: aside when standard output carries JSON, and then to a person only."""
     if json_target != "-":
         return out
-    return err if err.is_terminal else Console(quiet=True)
+    return err if err.is_terminal else Terminal(quiet=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -105,8 +107,9 @@ class ExploreOptions(Options):
 def explore(asked: ExploreOptions) -> None:
     """Say what to build: the best designs and sizes of their tables under a budget of memory.
 
-    Every way to share out the memory is tried on a short part of each workload, the best quarter on
-    four times as much, and so on. The same command goes on where it was interrupted.
+    Every way to share out the memory, and a half and a quarter of it, is tried on a short part of
+    each workload, the best quarter on four times as much, and so on. The same command goes on where
+    it was interrupted.
 
     [bold]Examples[/bold]
 
@@ -159,12 +162,10 @@ def _size(text: str) -> int:
 
 def _limit(text: str) -> tuple[str, float]:
     name, _, number = text.partition("=")
-    try:
-        return name, float(number)
-    except ValueError:
-        raise _core.SardonyxError(
-            f"--at-most {text}: is not FIGURE=N; as in medium_writes=1e6"
-        ) from None
+    with suppress(ValueError):
+        if math.isfinite(most := float(number)):
+            return name, most
+    raise _core.SardonyxError(f"--at-most {text}: is not FIGURE=N; as in medium_writes=1e6")
 
 
 def _surviving(designs: Sequence[str], promise: str | None) -> list[str]:
@@ -192,10 +193,17 @@ def answer(found: Explored, budget: int) -> str:
     first = found.best(found.goals[0])
     if all(one is first for one in ends.values()):
         return (
-            f"with {size_text(budget)} build {first.candidate.text}: nothing is better in any goal"
+            f"with {size_text(budget)} build {_built(first, budget)}: nothing is better in any goal"
         )
-    said = [f"{one.candidate.text} for {name}" for name, one in ends.items()]
+    said = [f"{_built(one, budget)} for {name}" for name, one in ends.items()]
     return f"with {size_text(budget)} build {'; or '.join(said)}"
+
+
+def _built(one: Tried, budget: int) -> str:
+    """The candidate, and what it takes if that is less than the budget."""
+    size = one.candidate.bytes
+    spent = "" if size == budget else f", {size_text(size) if size else 'none'} of it"
+    return f"{one.candidate.text}{spent}"
 
 
 def tell(people: Console, found: Explored, budget: int) -> None:

@@ -81,7 +81,9 @@ class Record(Options):
     non_inclusive: Annotated[
         bool, typer.Option("--non-inclusive", help="The last level does not include the others.")
     ] = False
-    cores: Annotated[int, typer.Option(min=0, help="Cores; threads take turns on them.")] = 4
+    cores: Annotated[
+        int, typer.Option(min=0, max=1024, help="Cores; threads take turns on them.")
+    ] = 4
     pages: Annotated[
         str | None,
         typer.Option(

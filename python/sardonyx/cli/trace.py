@@ -36,7 +36,7 @@ from sardonyx.cli.help import CONTEXT, Group
 from sardonyx.cli.options import JsonTo
 from sardonyx.cli.progress import watched
 from sardonyx.cli.tables import worth_warnings
-from sardonyx.files import is_special
+from sardonyx.files import FileError, is_special, read_text
 from sardonyx.questions import Conversion
 from sardonyx.runs import mixes, sources
 from sardonyx.runs.recordings import path_of
@@ -312,7 +312,9 @@ def _spec(name: str) -> dict[str, Any]:
     if not Path(name).is_file() and (not name.endswith(".json") or is_special(name)):
         raise _core.SardonyxError(f"{unknown('generator', name, list(rungs))}, or a JSON file")
     try:
-        stated = json.loads(Path(name).read_text(encoding="utf-8"))
+        stated = json.loads(read_text(name))
+    except FileError:
+        raise
     except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, or nested without end
         raise _core.SardonyxError(f"{name}: is not JSON ({error}); mend it") from error
     if not isinstance(stated, dict):

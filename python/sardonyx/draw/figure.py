@@ -305,7 +305,7 @@ def bars(
     form = {"%": "%{y:.1%}", "x": "%{y:.3f}×"}.get(unit, "%{y:,.4g}")
     palette = dict(zip(series, LINE_COLOURS, strict=False)) | dict(colours or {})
     drawn = [
-        bar(name, list(names), values, palette[name], f"<b>{name}</b>, %{{x}}<br>{form}")
+        bar(name, list(names), values, palette[name], f"<b>{label(name)}</b>, %{{x}}<br>{form}")
         for name, values in series.items()
     ]
     rows: list[list[Cell]] = [

@@ -12,6 +12,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from sardonyx import _core
+from sardonyx.files import FileError, read_text
 
 #: The schema that a baseline file names.
 SCHEMA = "sardonyx-crash-test-baseline-1"
@@ -42,10 +43,12 @@ def _key(cause: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def read_baseline(path: Path) -> Baseline:
     """The causes of a file that ``baseline_of`` wrote; an error if it is none."""
     try:
-        held = json.loads(path.read_text())
+        held = json.loads(read_text(path))
         if held["schema"] != SCHEMA:
             raise KeyError(held["schema"])
         return frozenset((tuple(c["early"]), tuple(c["late"])) for c in held["causes"])
+    except FileError:
+        raise
     except OSError as error:
         raise _core.SardonyxError(
             f"--baseline {path}: cannot be read: {error.strerror}; write one with --write-baseline"

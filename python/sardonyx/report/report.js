@@ -4,14 +4,14 @@
   "use strict";
   const root = document.documentElement;
   root.dataset.errors = "0";
-  addEventListener("error", () => { root.dataset.errors = String(Number(root.dataset.errors) + 1); });
-  addEventListener("unhandledrejection", () => {
-    root.dataset.errors = String(Number(root.dataset.errors) + 1);
-  });
+  const count = () => { root.dataset.errors = String(Number(root.dataset.errors) + 1); };
+  addEventListener("error", count);
+  addEventListener("unhandledrejection", count);
 
   const plots = JSON.parse(document.getElementById("plots").textContent);
   const places = [...document.querySelectorAll("[data-plot]")];
   const narrow = (place) => place.clientWidth < 560;
+  const PAPER = 660;
   const config = (name, place) => ({
     responsive: true,
     displayModeBar: narrow(place) ? false : "hover",
@@ -23,7 +23,7 @@
 
   const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
-  function themed(layout, place) {
+  function themed({ data, layout }, place) {
     const ink = colour("--ink"), soft = colour("--soft"), grid = colour("--grid");
     const dressed = {
       ...layout,
@@ -48,12 +48,13 @@
     }
     if (narrow(place)) {
       dressed.margin = { ...layout.margin, l: 48, r: 8 };
-      if (layout.yaxis.type === "category") {  // long names stand above their lines
+      if (layout.yaxis?.type === "category") {  // long names stand above their lines
         dressed.margin.l = 8;
         dressed.height = 1.55 * layout.height;
         Object.assign(dressed.xaxis, { nticks: 6 });
         Object.assign(dressed.yaxis, { showticklabels: false, automargin: false });
-        dressed.annotations = layout.yaxis.categoryarray.map((name) => ({
+        const names = layout.yaxis.categoryarray ?? [...new Set(data.flatMap((trace) => trace.y))];
+        dressed.annotations = names.map((name) => ({
           text: name, xref: "paper", x: 0, xanchor: "left", y: name, yshift: 14, showarrow: false,
         }));
       }
@@ -62,12 +63,32 @@
   }
 
   const chosen = new Map();
-  function draw(place) {
+  /* Draws one plot; a line stands in place of one that cannot be drawn, and the others go on. */
+  async function draw(place, onPaper = false) {
     const name = place.dataset.plot;
-    const view = plots[name].views[chosen.get(name) || 0];
-    return Plotly.react(place, view.data, themed(view.layout, place), config(name, place));
+    try {
+      const view = plots[name].views[chosen.get(name) || 0];
+      place.querySelector(".failed")?.remove();
+      if (onPaper) {
+        const { layout } = view;
+        const height = layout.yaxis?.type === "category" || layout.grid ? layout.height : 300;
+        const size = { autosize: false, width: PAPER, height };
+        await Plotly.react(place, view.data, { ...themed(view, { clientWidth: PAPER }), ...size },
+          { displayModeBar: false });
+      } else {
+        await Plotly.react(place, view.data, themed(view, place), config(name, place));
+      }
+    } catch (error) {
+      count();
+      console.error(error);
+      const line = document.createElement("p");
+      line.className = "failed";
+      line.textContent = `This plot could not be drawn (${error.message}); the table below has its figures.`;
+      Plotly.purge(place);
+      place.replaceChildren(line);
+    }
   }
-  const drawAll = () => Promise.all(places.map(draw));
+  const drawAll = () => Promise.all(places.map((place) => draw(place)));
 
   for (const select of document.querySelectorAll("select[data-for]")) {
     select.addEventListener("change", () => {
@@ -93,12 +114,7 @@
   addEventListener("beforeprint", () => {
     before = root.dataset.theme;
     root.dataset.theme = "light";
-    for (const place of places) {
-      const view = plots[place.dataset.plot].views[chosen.get(place.dataset.plot) || 0];
-      Plotly.react(place, view.data, { ...themed(view.layout, { clientWidth: 660 }), autosize: false, width: 660,
-        height: view.layout.yaxis.type === "category" || view.layout.grid ? view.layout.height : 300 },
-        { displayModeBar: false });
-    }
+    for (const place of places) draw(place, true);
   });
   addEventListener("afterprint", () => {
     if (before === undefined) delete root.dataset.theme; else root.dataset.theme = before;
@@ -113,9 +129,11 @@
     save.type = "button";
     save.textContent = "Save as CSV";
     save.addEventListener("click", () => {
-      const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+      const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+      // A name that begins so would be a formula of the spreadsheet that opens the file.
+      const inert = (text) => (/^[=+\-@\t\r]/.test(text) && isNaN(text) ? `'${text}` : text);
       const lines = [...table.rows].map((row) =>
-        [...row.cells].map((cell) => quoted(cell.dataset.v ?? cell.innerText.trim())).join(","));
+        [...row.cells].map((cell) => quoted(cell.dataset.v ?? inert(cell.innerText.trim()))).join(","));
       const link = document.createElement("a");
       link.href = URL.createObjectURL(new Blob([lines.join("\n") + "\n"], { type: "text/csv" }));
       link.download = `${table.dataset.name}.csv`;

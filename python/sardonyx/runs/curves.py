@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from sardonyx import _core
+from sardonyx.files import FileError, read_text
 from sardonyx.questions import CurveQuestion
 from sardonyx.runs.jobs import check_designs
 
@@ -222,7 +222,9 @@ class Curves(Loads):
 def file_text(path: str) -> str:
     """The text of a file of points."""
     try:
-        return Path(path).read_text("utf-8")
+        return read_text(path)
+    except FileError:
+        raise
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "is not text"
         raise _core.SardonyxError(f"{path}: {reason}; name a CSV file of points") from None

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sardonyx import _core, layers
-from sardonyx.files import write_text
+from sardonyx.files import open_regular, read_text, write_text
 from sardonyx.questions import Source, TraceSource
 
 NAME = "origin.json"
@@ -70,7 +70,7 @@ class Origin:
 def load(directory: Path) -> Origin:
     """The origin beside results; what of it is missing or damaged is left out."""
     try:
-        document = json.loads((directory / NAME).read_text(encoding="utf-8"))
+        document = json.loads(read_text(directory / NAME))
     except (OSError, ValueError, RecursionError):
         return Origin()
     return read(document)
@@ -100,5 +100,5 @@ def date_of(directory: Path) -> str | None:
 
 
 def _sha256(path: str) -> str:
-    with Path(path).open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from sardonyx import _core
-from sardonyx.files import FileError, is_special, replacing, write_text
+from sardonyx.files import FileError, read_text, replacing, write_text
 from sardonyx.runs.sensitivity import Sensitivity
 from sardonyx.values import Checked, MisfitError, expected, read, written
 
@@ -72,7 +72,9 @@ class ResultsError(FileError):
 def read_json(path: Path) -> Any:
     """What is in a JSON file; ``ResultsError`` says why it cannot be read."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(read_text(path))
+    except FileError as error:
+        raise ResultsError(str(path), "is not a regular file") from error
     except FileNotFoundError as error:
         raise ResultsError(str(path), "no such file") from error
     except json.JSONDecodeError as error:
@@ -555,8 +557,6 @@ class Results:
         source = Path(path)
         if source.is_dir():
             source = source / "results.json"
-        if is_special(source):  # it may have no end
-            raise ResultsError(str(source), "is not a regular file")
         return cls.from_document(read_json(source), str(source))
 
     @classmethod

@@ -1,4 +1,5 @@
-"""What to build under a budget: designs, each with every way of sharing out the memory on chip.
+"""What to build under a budget: designs, each with every way of sharing out the memory on chip, and
+with parts of it.
 
 Successive halving (Jamieson and Talwalkar, AISTATS 2016): all candidates on a short part of each
 workload, the best quarter on four times as much, and so on, so that every round costs about the
@@ -14,6 +15,7 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,8 @@ from sardonyx.sweeps.varying import Simulated
 
 #: The smallest cache or table that is tried, in bytes, and the number of parts of a budget.
 LEAST, PARTS = 4096, 16
+#: Candidates spend the budget, or one in so many parts of it.
+SPENT = (1, 2, 4)
 #: A round leaves one candidate in this many to the next, which has this many times the records.
 KEEP = 4
 #: The number of candidates of the last round, roughly.
@@ -64,8 +68,10 @@ def caches(design: str) -> list[str]:
 
 
 def candidates(designs: Sequence[str], budget: int) -> list[Candidate]:
-    """Every design with every way to share out ``budget`` bytes, in sixteenths."""
-    found = []
+    """Every design with every way to share out ``budget`` bytes, in sixteenths, and a half and a
+    quarter of them.
+    """
+    found: dict[Candidate, None] = {}
     for design in designs:
         keys = caches(design)
         least = len(keys) * LEAST
@@ -75,25 +81,24 @@ def candidates(designs: Sequence[str], budget: int) -> list[Candidate]:
                 f"of {size_text(LEAST)} each at least; give {size_text(least)} or more, or leave "
                 "the design out"
             )
-        shares = splits(len(keys), budget) if keys else iter([()])
-        found += [Candidate(design, tuple(zip(keys, share, strict=True))) for share in shares]
-    return found
+        for part in SPENT:
+            shares = splits(len(keys), budget // part, PARTS // part) if keys else iter([()])
+            for share in shares:
+                found[Candidate(design, tuple(zip(keys, share, strict=True)))] = None
+    return list(found)
 
 
-def splits(count: int, budget: int) -> Iterator[tuple[int, ...]]:
-    """Sizes of so many caches that use a budget up, each in sixteenths of it."""
-    parts = min(PARTS, budget // LEAST)
-    size = budget // parts // LEAST * LEAST
-
-    def rest(number: int, left: int) -> Iterator[tuple[int, ...]]:
-        if number == 1:
-            yield (left * size,)
-            return
-        for own in range(1, left - number + 2):
-            for others in rest(number - 1, left - own):
-                yield (own * size, *others)
-
-    yield from rest(count, parts)
+def splits(count: int, budget: int, parts: int = PARTS) -> Iterator[tuple[int, ...]]:
+    """Sizes of so many caches that use a budget up to less than ``LEAST``, each some of so many
+    nearly equal parts of it; nothing if it is too small.
+    """
+    units = budget // LEAST
+    if units < count:
+        return
+    parts = min(max(parts, count), units)
+    for inner in combinations(range(1, parts), count - 1):
+        ends = [units * part // parts for part in (0, *inner, parts)]
+        yield tuple((end - begin) * LEAST for begin, end in pairwise(ends))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +117,7 @@ class Tried:
 @dataclass(frozen=True, slots=True)
 class Explored:
     """What was found. ``front`` are those of the last round to which no other is better in one goal
-    and as good in the others.
+    and as good in the others, or as good in all with less memory.
     """
 
     tried: Sequence[Tried]
@@ -123,8 +128,9 @@ class Explored:
 
     def best(self, goal: Goal) -> Tried:
         """The best of the front in one goal."""
-        choose = max if goal.more else min
-        return choose(self.front, key=lambda one: one.figures[goal.name])
+        return min(
+            self.front, key=lambda one: (goal.cost(one.figures[goal.name]), one.candidate.bytes)
+        )
 
 
 @dataclass(slots=True)
@@ -247,12 +253,12 @@ class Exploration:
         """The values of its goals, as numbers of which less is better."""
         if not one.figures:
             return [math.inf] * len(self.goals)
-        return [(-1 if goal.more else 1) * one.figures[goal.name] for goal in self.goals]
+        return [goal.cost(one.figures[goal.name]) for goal in self.goals]
 
     def _beats(self, one: Tried, other: Tried) -> bool:
         ours, theirs = self._values(one), self._values(other)
         no_worse = all(a <= b for a, b in zip(ours, theirs, strict=True))
-        return no_worse and ours != theirs
+        return no_worse and (ours != theirs or one.candidate.bytes < other.candidate.bytes)
 
 
 def _of(answers: Sequence[Mapping[str, Any]], name: str) -> list[float]:

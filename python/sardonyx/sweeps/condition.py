@@ -1,6 +1,8 @@
 """Conditions of a sweep's ``where``: expressions over settings, read by Python's own parser.
 
-Left out: calls, attributes but for dotted names, and all else that could do something.
+The file may be somebody else's, so length, depth and numbers are bounded: no condition takes
+noticeable time or memory. Left out: calls, attributes but for dotted names, arithmetic of anything
+but numbers, and all else that could do something.
 """
 
 from __future__ import annotations
@@ -31,6 +33,10 @@ _COMPUTE: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
+#: The most characters of a condition, and how deep its expressions may be nested.
+LONGEST, DEEPEST = 1000, 50
+#: Arithmetic ends at this number, either way.
+LARGEST = 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,11 @@ class Condition:
     @classmethod
     def of(cls, text: str) -> Condition:
         """A condition; ``SardonyxError`` says why there is none."""
+        if len(text) > LONGEST:
+            raise _core.SardonyxError(
+                f"a condition has at most {LONGEST:,} characters, and this one {len(text):,}; "
+                "write a list of several, of which all must hold"
+            )
         try:
             tree = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
@@ -56,11 +67,16 @@ class Condition:
                 "esd.efit_ways > 4"
             ) from error
         names: set[str] = set()
-        cls._check(tree, text, names)
+        cls._check(tree, text, names, DEEPEST)
         return cls(text, tree, frozenset(names))
 
     @classmethod
-    def _check(cls, node: ast.AST, text: str, names: set[str]) -> None:
+    def _check(cls, node: ast.AST, text: str, names: set[str], deeper: int) -> None:
+        if not deeper:
+            raise _core.SardonyxError(
+                f"{text!r} is nested more than {DEEPEST} deep; write a list of several conditions, "
+                "of which all must hold"
+            )
         if isinstance(node, ast.Name | ast.Attribute):
             names.add(_dotted(node, text))
             return
@@ -73,12 +89,12 @@ class Condition:
                 f"{text!r} has more than comparisons and arithmetic of settings; leave that out"
             )
         for child in ast.iter_child_nodes(node):
-            cls._check(child, text, names)
+            cls._check(child, text, names, deeper - 1)
 
     def __call__(self, values: Mapping[str, Any]) -> bool:
         try:
             return bool(self._value(self.tree, values))
-        except (TypeError, ZeroDivisionError) as error:
+        except (TypeError, ArithmeticError) as error:
             raise _core.SardonyxError(
                 f"where = {self.text!r}: {error}; compare like with like"
             ) from error
@@ -98,9 +114,11 @@ class Condition:
                 test = all if isinstance(node.op, ast.And) else any
                 return test(of(each) for each in node.values)
             case ast.UnaryOp():
-                return not of(node.operand) if isinstance(node.op, ast.Not) else -of(node.operand)
+                value = of(node.operand)
+                return not value if isinstance(node.op, ast.Not) else -_number(value)
             case ast.BinOp():
-                return _COMPUTE[type(node.op)](of(node.left), of(node.right))
+                left, right = _number(of(node.left)), _number(of(node.right))
+                return _number(_COMPUTE[type(node.op)](left, right))
             case ast.Compare():
                 left = of(node.left)
                 for how, right_node in zip(node.ops, node.comparators, strict=True):
@@ -110,6 +128,15 @@ class Condition:
                     left = right
                 return True
         raise AssertionError(node)
+
+
+def _number(value: object) -> float:
+    """A number with which a condition may compute."""
+    if not isinstance(value, int | float):
+        raise TypeError(f"{value!r} is no number, and arithmetic is of numbers")
+    if not abs(value) < LARGEST:  # nor is it, if it is no number
+        raise OverflowError("a number is 2^63 or larger")
+    return value
 
 
 def _dotted(node: ast.expr, text: str) -> str:

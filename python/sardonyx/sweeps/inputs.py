@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sardonyx import _core
+from sardonyx.files import open_regular
 from sardonyx.runs.recordings import recordings
 
 #: The folders in which a worker looks for traces, as a search path.
@@ -25,7 +26,7 @@ Signature = tuple[tuple[str, int, int, int], ...]
 def content(path: Path) -> str:
     """SHA-256 of a file, or of the names and contents of all files below a folder."""
     if not path.is_dir():
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     whole = hashlib.sha256()
     for file_path in _files(path):

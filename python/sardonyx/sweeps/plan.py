@@ -27,6 +27,8 @@ from sardonyx.sweeps.kinds.kind import Figure, Kind, Question, Subject, refused
 
 #: This many points are checked before the first run; those beyond fail by themselves.
 CHECKED = 2_000
+#: The most points of a sweep, those that ``where`` leaves out among them, and the most repeats.
+MOST_POINTS, MOST_REPEATS = 10_000_000, 10_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sardonyx import _core, layers
+from sardonyx import _core, files, layers
 from sardonyx.runs.jobs import is_key
 from sardonyx.runs.results import Scalar
 from sardonyx.runs.sources import unknown
-from sardonyx.sweeps.condition import Condition
+from sardonyx.sweeps.condition import LARGEST, Condition
 from sardonyx.sweeps.inputs import Changed, Input, Inputs, locate
 from sardonyx.sweeps.kinds import KINDS
 from sardonyx.sweeps.kinds.kind import Kind, Subject
-from sardonyx.sweeps.plan import Axis, Place, Plan, check_goal, digest
+from sardonyx.sweeps.plan import MOST_POINTS, MOST_REPEATS, Axis, Place, Plan, check_goal, digest
 
 #: The keys of ``[sweep]`` besides a kind's lists and options.
 OWN = ("designs", "seeds", "repeats", "where", "goals")
@@ -47,7 +47,7 @@ def read(
         if path.is_dir():
             raise _core.SardonyxError(f"{path}: is a directory; name the sweep's TOML file")
         try:
-            text = path.read_text(encoding="utf-8")
+            text = files.read_text(path)
         except FileNotFoundError as error:
             raise _core.SardonyxError(
                 f"{path}: there is no such file; give a sweep's TOML file"
@@ -104,6 +104,13 @@ class _Reader:
             self._check_name("set", name, [])
             fixed[name] = self._scalar("set", name, value)
         axes = self._axes(settings)
+        if (size := math.prod(len(axis.steps) for axis in axes)) > MOST_POINTS:
+            raise self._bad(
+                "sweep",
+                "",
+                f"its axes have {size:,} points together, and a sweep at most {MOST_POINTS:,}; "
+                "leave values out, or make several sweeps",
+            )
         names = [name for axis in axes for name in axis.names]
         for name in names:
             if names.count(name) > 1 or name in fixed:
@@ -200,8 +207,11 @@ class _Reader:
             axes.append(Axis(("seed",), tuple((seed,) for seed in seeds)))
         if "repeats" in sweep:
             repeats = sweep["repeats"]
-            if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
-                raise self._bad("sweep", "repeats", f"{repeats!r}: give a whole number from 1")
+            whole = isinstance(repeats, int) and not isinstance(repeats, bool)
+            if not whole or not 1 <= repeats <= MOST_REPEATS:
+                raise self._bad(
+                    "sweep", "repeats", f"{repeats!r}: give a whole number, 1 to {MOST_REPEATS:,}"
+                )
             axes.append(Axis(("repeat",), tuple((number,) for number in range(repeats))))
         for axis in axes:
             for step in axis.steps:
@@ -348,9 +358,12 @@ class _Reader:
         return value
 
     def _scalar(self, table: str, key: str, value: object) -> Scalar:
-        finite = not isinstance(value, float) or math.isfinite(value)
-        if not isinstance(value, bool | int | float | str) or not finite:
+        if not isinstance(value, bool | int | float | str):
             raise self._bad(table, key, f"{value!r} is not a number, text, true or false")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise self._bad(table, key, f"{value!r} is not a finite number")
+        if isinstance(value, int) and not -LARGEST <= value < LARGEST:
+            raise self._bad(table, key, f"{value!r} is beyond 64 bits; give a smaller number")
         return value
 
     def _bad(self, table: str, key: str, problem: str) -> _core.SardonyxError:

@@ -33,6 +33,10 @@ class Goal:
     def text(self) -> str:
         return f"{self.name}, {'more' if self.more else 'less'} is better"
 
+    def cost(self, value: float) -> float:
+        """The value as a number of which less is better."""
+        return -value if self.more else value
+
 
 @dataclass(frozen=True, slots=True)
 class Swept:

@@ -16,7 +16,7 @@ from typing import Any
 
 from sardonyx import _core
 from sardonyx.cli.common import note
-from sardonyx.files import write_text
+from sardonyx.files import FileError, read_text, write_text
 from sardonyx.questions import AttackAsked, CrashQuestion, ProgramSource
 from sardonyx.runs.crashes import RECOVERY_CUTS
 from sardonyx.values import read as read_value
@@ -98,8 +98,10 @@ def read(path: Path, threads: int) -> CrashQuestion:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise ValueError(f"has more than {MOST_BYTES:,} bytes")
-        document = json.loads(path.read_text("utf-8"))
+        document = json.loads(read_text(path))
         asked = read_value(CrashQuestion, {**document["replay"], "threads": threads})
+    except FileError:
+        raise
     except OSError as error:
         raise _core.SardonyxError(f"{path}: {error.strerror}") from error
     except (ValueError, TypeError, KeyError, RecursionError) as error:

@@ -44,8 +44,10 @@ class OfWorkload(Options):
     duplicates: Annotated[
         float | None,
         typer.Option(
+            min=0,
+            max=1,
             help="Share of writes whose content was written before; default: 0.3, and of --trace "
-            "what its digests say."
+            "what its digests say.",
         ),
     ] = None
     volume: Annotated[
@@ -55,9 +57,9 @@ class OfWorkload(Options):
         str,
         typer.Option(metavar="BYTES", help="The most that an executed store really writes of it."),
     ] = "2G"
-    reads: Annotated[float, typer.Option(help="Share of operations that are reads, as in 0.7.")] = (
-        0.0
-    )
+    reads: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of operations that are reads, as in 0.7.")
+    ] = 0.0
     encrypted: Annotated[
         bool, typer.Option("--encrypted", help="Encrypt each write before the store gets it.")
     ] = False
@@ -89,7 +91,8 @@ def _option(design: Design, key: Key) -> tuple[str, Any, Any]:
         kind, default = bool, False
     else:
         metavar = metavar or {"bytes": "BYTES", "bracket": "A-B"}[key.kind]
-    told = typer.Option(key.option, metavar=metavar, help=f"{design.name}: {key.line}")
+    least = 0 if kind is int else None
+    told = typer.Option(key.option, metavar=metavar, min=least, help=f"{design.name}: {key.line}")
     return _field(design, key), Annotated[kind, told], default
 
 

@@ -14,6 +14,7 @@ from sardonyx.runs.sources import check_known
 from sardonyx.sweeps.inputs import Inputs
 from sardonyx.sweeps.kinds.kind import (
     Bytes,
+    Cores,
     Designed,
     Figure,
     Kind,
@@ -36,7 +37,7 @@ class CrashOptions(Designed):
 
     machine: str = "sca"
     seed: int = 1
-    cores: int | None = None
+    cores: Cores | None = None
     transactions: int | None = None
     transaction_size: Bytes | None = None
     footprint: Bytes | None = None

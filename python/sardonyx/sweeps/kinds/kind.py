@@ -85,6 +85,8 @@ def _in_bytes(value: object) -> object:
 Bytes: TypeAlias = Annotated[int, _in_bytes]
 Positive: TypeAlias = Annotated[int, at_least(1)]
 Natural: TypeAlias = Annotated[int, at_least(0)]
+#: Cores, as many as the command line takes.
+Cores: TypeAlias = Annotated[int, at_least(1, 1024)]
 
 
 def figure_names(text: str) -> frozenset[str]:

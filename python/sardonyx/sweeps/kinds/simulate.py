@@ -18,6 +18,7 @@ from sardonyx.runs.sources import MIX, PROGRAM, SYNTH, check_known, parse, text_
 from sardonyx.sweeps.inputs import Inputs
 from sardonyx.sweeps.kinds.kind import (
     Bytes,
+    Cores,
     Designed,
     Figure,
     Kind,
@@ -40,7 +41,7 @@ class SimulateOptions(Designed):
     window: float | None = None
     warmup: int | str = 0
     software_log: bool = True
-    copies: Positive = 1
+    copies: Cores = 1
     distinct: float = 0.0
     verify: bool = True
     transactions: Positive = PROGRAM.transactions

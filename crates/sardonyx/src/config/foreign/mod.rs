@@ -45,9 +45,19 @@ pub(super) fn tell(file: &str, notes: &[String]) {
     let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
     if told.insert(file.to_owned()) {
         for note in notes {
-            eprintln!("sardonyx: {file}: {note}");
+            eprintln!("{}", visible(&format!("sardonyx: {file}: {note}")));
         }
     }
+}
+
+/// The text with an escape for each character that a terminal could take for a command: the file may be somebody
+/// else's.
+fn visible(text: &str) -> String {
+    let shown = |c: char| match c {
+        '\'' | '"' | '\\' => c.to_string(),
+        _ => c.escape_debug().to_string(),
+    };
+    text.chars().map(shown).collect()
 }
 
 #[derive(Clone, Debug)]
