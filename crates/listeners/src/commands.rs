@@ -53,6 +53,10 @@ impl CommandLines {
 }
 
 impl Observer for CommandLines {
+    fn of_commands(&self) -> bool {
+        true
+    }
+
     fn command(&mut self, command: &Command) {
         let (word, row) = match command.kind {
             CommandKind::Activate { row } => ("ACT", row),

@@ -179,6 +179,10 @@ impl Observer for Timeline {
         true
     }
 
+    fn of_commands(&self) -> bool {
+        true
+    }
+
     fn asked(&mut self, asked: Asked) {
         self.asked = asked;
     }

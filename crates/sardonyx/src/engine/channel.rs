@@ -662,6 +662,22 @@ impl Channel {
     fn refresh_due(&mut self, cycle: u64) {
         // An interrupted write has to be completed before its bank is refreshed.
         let busy = self.busy | self.interrupted::<true>();
+        if self.issued.is_none()
+            && busy == 0
+            && let Some(settled) = self.banks.long_idle(cycle)
+        {
+            // Nobody hears of the commands, and one period of an idle channel is like the next.
+            self.make_up(settled, busy);
+            let before = self.banks.left_by_refreshes();
+            self.make_up(settled + self.banks.refresh_period(), busy);
+            if before == self.banks.left_by_refreshes() {
+                self.banks.skip_periods(cycle);
+            }
+        }
+        self.make_up(cycle, busy);
+    }
+
+    fn make_up(&mut self, cycle: u64, busy: u64) {
         while let Some((set, at, kind)) = self.banks.refresh(cycle, busy) {
             let bank = set * self.banks.per_set();
             if kind == CommandKind::PrechargeAll {

@@ -17,6 +17,10 @@ pub(crate) const WRITE: usize = 3;
 /// bounds check in an array of this length.
 pub(crate) const MOST: usize = MAX_BANKS;
 
+/// Periods of refreshes that are made up for one by one before the others are skipped: the first of a channel's ranks
+/// may wait for each other.
+const SETTLING: u64 = 4;
+
 #[derive(Clone, Copy, Default)]
 struct Bank {
     next: [u64; 4],
@@ -510,6 +514,51 @@ impl Banks {
             }
         }
         Some((set, at, kind))
+    }
+
+    pub fn refresh_period(&self) -> u64 {
+        self.timing.tREFI
+    }
+
+    /// The cycle until which refreshes have to be made up for one by one, if so many are due at `cycle` that most of
+    /// them can be [skipped](Self::skip_periods).
+    pub fn long_idle(&self, cycle: u64) -> Option<u64> {
+        let last = self.refresh_due[..self.sets].iter().max()?;
+        let settled = last + SETTLING * self.timing.tREFI;
+        (settled + SETTLING * self.timing.tREFI < cycle).then_some(settled)
+    }
+
+    /// What refreshes have left behind, relative to when the next are due. If it is the same a period later, it is the
+    /// same after every period in which there is no other command.
+    pub fn left_by_refreshes(&self) -> impl PartialEq + use<> {
+        let mut left = [0; MOST + 1];
+        let relative = |time: u64, set: usize| time.wrapping_sub(self.refresh_due[set % MOST]);
+        for set in 0..self.sets {
+            for bank in self.set(set) {
+                left[bank % MOST] = relative(self.banks[bank].next[ACT], set);
+            }
+        }
+        left[MOST] = relative(self.bus_used, 0);
+        left
+    }
+
+    /// Passes over all periods of refreshes before `cycle` but the last, as if their commands had gone out.
+    pub fn skip_periods(&mut self, cycle: u64) {
+        let last = self.refresh_due[..self.sets].iter().max();
+        let periods = cycle.saturating_sub(*last.unwrap_or(&cycle)) / self.timing.tREFI;
+        let time = periods.saturating_sub(1) * self.timing.tREFI;
+        for set in 0..self.sets {
+            self.refresh_due[set % MOST] += time;
+            for bank in &mut self.banks[set * self.per_set..(set + 1) * self.per_set] {
+                bank.next[ACT] += time;
+            }
+        }
+        if self.groups.tRFCsb > 0 {
+            for rank in &mut self.ranks {
+                rank.refreshed += time;
+            }
+        }
+        self.bus_used += time;
     }
 
     fn set(&self, set: usize) -> std::ops::Range<usize> {

@@ -630,8 +630,10 @@ impl Engine {
     /// Adds a listener.
     pub fn observe(&mut self, observer: impl Observer) {
         self.plan.observers.add(Box::new(observer));
-        for channel in &mut self.channels {
-            channel.issued = Some(Vec::new());
+        if self.plan.observers.of_commands() {
+            for channel in &mut self.channels {
+                channel.issued.get_or_insert_default();
+            }
         }
     }
 
@@ -649,7 +651,7 @@ impl Engine {
             self.tell_commands(index);
         }
         let taken = self.plan.observers.take();
-        if !self.plan.observers.any() {
+        if !self.plan.observers.of_commands() {
             for channel in &mut self.channels {
                 channel.issued = None;
             }

@@ -73,6 +73,10 @@ impl CommandLog {
 }
 
 impl Observer for CommandLog {
+    fn of_commands(&self) -> bool {
+        true
+    }
+
     fn command(&mut self, command: &Command) {
         self.0.push(*command);
     }

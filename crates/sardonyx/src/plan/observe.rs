@@ -26,6 +26,12 @@ pub trait Observer: Any + Send {
         false
     }
 
+    /// Whether the listener has to know of each command ([`Observer::command`]). Without one, a channel skips the
+    /// refreshes of an idle time.
+    fn of_commands(&self) -> bool {
+        false
+    }
+
     /// Tells the purpose of the request that is admitted next.
     fn asked(&mut self, _asked: Asked) {}
 
@@ -110,6 +116,7 @@ pub struct Observers {
     all: Vec<Box<dyn Observer>>,
     closely: bool,
     of_steps: bool,
+    of_commands: bool,
 }
 
 impl Observers {
@@ -117,6 +124,7 @@ impl Observers {
     pub fn add(&mut self, observer: Box<dyn Observer>) {
         self.closely |= observer.closely();
         self.of_steps |= observer.of_steps();
+        self.of_commands |= observer.of_commands();
         self.all.push(observer);
     }
 
@@ -136,6 +144,11 @@ impl Observers {
     #[inline]
     pub fn of_steps(&self) -> bool {
         self.of_steps
+    }
+
+    /// Whether any listener wants to know of each command.
+    pub fn of_commands(&self) -> bool {
+        self.of_commands
     }
 
     #[inline]
@@ -171,6 +184,7 @@ impl Observers {
         let taken: Box<dyn Any> = self.all.remove(index);
         self.closely = self.all.iter().any(|one| one.closely());
         self.of_steps = self.all.iter().any(|one| one.of_steps());
+        self.of_commands = self.all.iter().any(|one| one.of_commands());
         taken.downcast().ok()
     }
 }
