@@ -38,7 +38,7 @@ BLOCK = 4096
 def connected(path: Path) -> socket.socket:
     """A connection whose server has said hello."""
     made = socket.socket(socket.AF_UNIX)
-    made.settimeout(60)
+    made.settimeout(5)
     made.connect(str(path))
     return made
 
