@@ -645,6 +645,12 @@ impl Image {
         });
         let mut over = over.collect::<Option<Vec<_>>>().ok_or_else(bad)?;
         over.sort_unstable();
+        // A unit has one content, and one of several lines does not tear at words.
+        let twice = over.windows(2).any(|pair| pair[0].slot == pair[1].slot);
+        let torn = over.iter().any(|over| over.words != WHOLE);
+        if twice || (torn && recording.platform.is_disk()) {
+            return Err(bad());
+        }
         Ok(Image {
             cut,
             over,

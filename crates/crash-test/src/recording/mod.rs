@@ -6,6 +6,7 @@ pub mod lint;
 pub mod orders;
 pub mod persistence;
 pub mod pools;
+pub(crate) mod provenance;
 pub mod races;
 pub mod reading;
 pub mod source;
@@ -20,7 +21,8 @@ use serde::Deserialize;
 use crate::recording::coverage::Ran;
 use crate::recording::events::Events;
 use crate::recording::persistence::Platform;
-use crate::recording::pools::{FileEntry, Pool, chosen, entry, places};
+use crate::recording::pools::{Pool, chosen, places};
+use crate::recording::provenance::{acks, entry, files, modules, sites};
 use crate::recording::reading::Reading;
 use crate::recording::versions::{Versions, words_of};
 use crate::{CrashTestError, Result};
@@ -196,25 +198,10 @@ fn check_whole(provenance: &Provenance, again: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn sites(provenance: &Provenance) -> Vec<Site> {
-    let sites: Vec<(u32, u64, bool)> = entry(provenance, "sites");
-    let programs: Vec<(usize, u32)> = entry(provenance, "site_programs");
-    let site = |(number, (parent, pc, locked))| {
-        let before = programs.partition_point(|(from, _)| *from <= number);
-        Site {
-            parent,
-            pc,
-            locked,
-            program: before.checked_sub(1).map_or(0, |last| programs[last].1),
-        }
-    };
-    sites.into_iter().enumerate().map(site).collect()
-}
-
-fn ran(provenance: &Provenance) -> Vec<Ran> {
-    let told: Vec<Vec<u64>> = entry(provenance, "ran");
+fn ran(provenance: &Provenance) -> Result<Vec<Ran>, String> {
+    let told: Vec<Vec<u64>> = entry(provenance, "ran")?;
     let of_program = |entry: Vec<u64>| Ran::from_lengths(&entry);
-    told.into_iter().map(of_program).collect()
+    Ok(told.into_iter().map(of_program).collect())
 }
 
 impl Recording {
@@ -240,7 +227,7 @@ impl Recording {
         );
         let refused = |problem| CrashTestError::Request(format!("{}: {problem}", path.display()));
         check_whole(&provenance, &again).map_err(refused)?;
-        let files: Vec<FileEntry> = entry(&provenance, "files");
+        let files = files(&provenance).map_err(refused)?;
         let named = chosen(&files, pools).map_err(refused)?;
         let found = named
             .iter()
@@ -249,23 +236,27 @@ impl Recording {
         let mut recording = Recording {
             path: path.to_owned(),
             pools: found,
-            sites: sites(&provenance),
-            modules: entry(&provenance, "modules"),
-            marks: entry(&provenance, "marks"),
+            sites: sites(&provenance).map_err(refused)?,
+            modules: modules(&provenance).map_err(refused)?,
+            marks: entry(&provenance, "marks").map_err(refused)?,
             has_acks: provenance.more.contains_key("acks"),
-            acks: Acks::from_parts(entry(&provenance, "acks")),
+            acks: Acks::from_parts(acks(&provenance).map_err(refused)?),
             promises: Vec::new(),
             program: provenance.program.clone(),
             platform,
             processes: entry::<Vec<serde_json::Value>>(&provenance, "processes")
+                .map_err(refused)?
                 .len()
                 .max(1),
             calls: provenance.more.contains_key("calls"),
-            ran: (provenance.more.contains_key("ran")).then(|| ran(&provenance)),
+            ran: match provenance.more.contains_key("ran") {
+                true => Some(ran(&provenance).map_err(refused)?),
+                false => None,
+            },
             ..Recording::default()
         };
-        Reading::of_files(&recording, &files, &named, &provenance)?
-            .read(&mut recording, &mut reader)?;
+        let syncs = entry(&provenance, "syncs").map_err(refused)?;
+        Reading::of_files(&recording, &files, &named, syncs)?.read(&mut recording, &mut reader)?;
         recording.look_back(&provenance)?;
         Ok(recording)
     }
@@ -282,7 +273,9 @@ impl Recording {
                 self.processes
             ));
         }
-        let recorder: Vec<String> = entry(provenance, "notes");
+        let recorder: Vec<String> = entry(provenance, "notes").map_err(|problem| {
+            CrashTestError::new(format!("{}: {problem}", self.path.display()))
+        })?;
         let told = recorder.iter().map(|note| format!("recorded: {note}"));
         self.notes.extend(told);
         for number in 0..self.pools.len() {
@@ -323,7 +316,8 @@ impl Recording {
         let count = |&(address, bytes): &(u64, u64)| {
             let lines = (self.lines.iter()).flat_map(|slot| slot.versions.at_end());
             let words = lines.flat_map(|(_, data)| words_of(&data));
-            let own = words.filter(|word| (address..address + bytes).contains(word));
+            // A file may be mapped from its middle on at an address below that offset.
+            let own = words.filter(|word| word.wrapping_sub(address) < bytes);
             (address, own.count())
         };
         let most = pool.mapped.iter().map(count);

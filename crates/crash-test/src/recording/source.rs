@@ -1,5 +1,6 @@
 //! Lines of code for the sites of a recording, from the debug information of its program (DWARF, by addr2line).
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use addr2line::Loader;
@@ -9,6 +10,7 @@ use object::{Endianness, Object};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
+use crate::recording::pools::open_regular;
 use crate::recording::{Module, NOWHERE, Recording};
 use crate::{CrashTestError, Result};
 
@@ -108,8 +110,18 @@ fn program(recording: &Recording) -> Option<&Module> {
     (recording.modules.iter().find(named)).or(recording.modules.first())
 }
 
+/// Reads a program or a library, whose path may be somebody else's.
+///
+/// # Errors
+/// It cannot be read, or is no regular file.
+pub(crate) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 fn load(path: &Path, is_program: bool) -> Option<Loaded> {
-    let bytes = std::fs::read(path).ok()?;
+    let bytes = read(path).ok()?;
     let header = FileHeader64::<Endianness>::parse(&*bytes).ok()?;
     let endian = header.endian().ok()?;
     let parts = header.program_headers(endian, &*bytes).ok()?;
@@ -167,7 +179,7 @@ fn debug_file(bytes: &[u8], folders: &[PathBuf]) -> Option<(PathBuf, Option<Path
         files.find(|file| file.is_file())
     };
     let file = find(object::File::parse(bytes).ok()?.build_id().ok()??)?;
-    let debug = std::fs::read(&file).ok()?;
+    let debug = read(&file).ok()?;
     if !has_lines(&debug) {
         return None;
     }
@@ -211,8 +223,7 @@ impl<'a> Sources<'a> {
             return Ok(());
         };
         let shown = program.path.display();
-        let now =
-            std::fs::read(&program.path).map(|bytes| blake3::hash(&bytes).to_hex().to_string());
+        let now = read(&program.path).map(|bytes| blake3::hash(&bytes).to_hex().to_string());
         match now {
             Err(e) => {
                 return Err(CrashTestError::new(format!(
@@ -266,9 +277,9 @@ impl<'a> Sources<'a> {
         let offset = pc - start + offset;
         let part = self.loaded(path).and_then(|loaded| {
             let mut parts = loaded.parts.iter();
-            parts.find(|(at, length, _)| (*at..at + length).contains(&offset))
+            parts.find(|(at, length, _)| offset.checked_sub(*at).is_some_and(|far| far < *length))
         });
-        let address = part.map(|(from, _, address)| offset - from + address);
+        let address = part.map(|(from, _, address)| (offset - from).wrapping_add(*address));
         self.frames(path, address)
     }
 

@@ -9,6 +9,7 @@ use crate::images::{Floors, Image, Kind, Over, WHOLE};
 use crate::question::Question;
 use crate::recording::Recording;
 use crate::recording::persistence::Course;
+use crate::recording::pools::open_regular;
 use crate::recovery::damage::FORMS;
 use crate::recovery::ending::Ended;
 use crate::recovery::opened_files::Opened;
@@ -170,7 +171,7 @@ fn check_opened(
 
 fn hash(path: &Path) -> Option<blake3::Hash> {
     let mut hasher = blake3::Hasher::new();
-    std::io::copy(&mut File::open(path).ok()?, &mut hasher).ok()?;
+    std::io::copy(&mut open_regular(path).ok()?, &mut hasher).ok()?;
     Some(hasher.finalize())
 }
 
