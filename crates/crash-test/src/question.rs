@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::Result;
+use crate::interrupt::Interrupt;
 use crate::recording::Recording;
 use crate::recording::persistence::Platform;
 
@@ -55,6 +56,9 @@ pub struct Question {
     /// The number of workers; 0: one for each processor.
     #[serde(default)]
     pub threads: usize,
+    /// Whether the recorded program may have failed, or been ended early.
+    #[serde(default)]
+    pub allow_failure: bool,
     /// The name of the one image to run the recovery on, instead of exploring.
     pub replay: Option<String>,
     /// A folder for the images of each cause.
@@ -82,13 +86,13 @@ impl Question {
     }
 
     /// Opens the recording, reduced to its pools, in the units of a platform.
-    pub fn opened(&self, platform: Platform) -> Result<Recording> {
+    pub fn opened(&self, platform: Platform, interrupt: &Interrupt) -> Result<Recording> {
         let pools: Vec<PathBuf> = [&self.pool]
             .into_iter()
             .chain(&self.more_pools)
             .cloned()
             .collect();
-        Recording::open_on(&self.recording, &pools, platform)
+        Recording::open_on(&self.recording, &pools, platform, interrupt)
     }
 }
 

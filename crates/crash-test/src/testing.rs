@@ -8,6 +8,7 @@ use sardonyx_trace::{Level, Op, Provenance, Record, TraceWriter};
 use serde_json::{Map, Value, json};
 
 use crate::images::copy;
+use crate::interrupt::Interrupt;
 use crate::question::Question;
 use crate::recording::persistence::Platform;
 use crate::recording::pools::{FILE_LINES, FILES, Pool};
@@ -98,6 +99,7 @@ pub(crate) fn shared(program: &[(u16, Do)], words: &[&str]) -> SearchState {
         time: Duration::from_secs(20),
         memory: 1 << 32,
         oracle: None,
+        interrupt: Interrupt::default(),
     };
     let clock = Clock::new(Some(Duration::from_secs(600)));
     SearchState::new(recovery, recording(program), clock, Refusal::Status)

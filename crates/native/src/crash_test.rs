@@ -28,7 +28,10 @@ pub fn crash_test(
 ) -> PyResult<String> {
     let question: Question = read(question_json)?;
     let tell = Progress::listener(progress);
-    let answer = py.detach(|| explore::explore(&question, &tell).map(|e| report(&question, &e)));
+    let interrupt = Progress::interrupt(progress);
+    let answer = py.detach(|| {
+        explore::explore(&question, &interrupt, &tell).map(|explored| report(&question, &explored))
+    });
     Ok(answer.map_err(bad)?.to_string())
 }
 
@@ -39,11 +42,13 @@ pub fn crash_orders(
     question_json: &str,
     from_row: u64,
     most: usize,
+    progress: Option<&Progress>,
 ) -> PyResult<Vec<String>> {
     let question: Question = read(question_json)?;
+    let interrupt = Progress::interrupt(progress);
     let answer = py.detach(|| {
         let platform = Platform::named(&question.platform).unwrap_or(Platform::Adr);
-        let recording = question.opened(platform)?;
+        let recording = question.opened(platform, &interrupt)?;
         orders::orders(&recording, from_row, most, question.wants_acks())
     });
     let orders = answer.map_err(bad)?;
@@ -59,9 +64,11 @@ pub fn crash_lint(
     pools: Vec<PathBuf>,
     source: bool,
     folder: Option<&str>,
+    progress: Option<&Progress>,
 ) -> PyResult<String> {
+    let interrupt = Progress::interrupt(progress);
     let answer = py.detach(|| {
-        let recording = Recording::open(Path::new(recording), &pools)?;
+        let recording = Recording::open(Path::new(recording), &pools, &interrupt)?;
         let linted = lint::lint(&recording, source)?;
         let [flushes, fences] = &linted.idle;
         if let Some(folder) = folder.map(Path::new) {
@@ -91,17 +98,20 @@ pub fn crash_designs(
     machine: &str,
     designs: Vec<String>,
     cuts: (u64, u64),
+    progress: Option<&Progress>,
 ) -> PyResult<String> {
     let question: Question = read(question_json)?;
+    let interrupt = Progress::interrupt(progress);
     let ((row, seconds), (cuts, every)) = (start, cuts);
     let answer = py.detach(|| {
-        let recording = question.opened(Platform::Adr)?;
+        let recording = question.opened(Platform::Adr, &interrupt)?;
         let recovery = Recovery {
             words: question.recover.clone(),
             ok: question.ok.clone(),
             time: Duration::from_secs_f64(seconds),
             memory: question.memory_limit,
             oracle: None,
+            interrupt: interrupt.clone(),
         };
         let runner = OnReads::new(&recovery, &recording, every)?;
         let machine = Machine::load::<&str, &str>(machine, &[])
@@ -109,6 +119,7 @@ pub fn crash_designs(
         let start = recording.events.before(row);
         let mut all = Vec::new();
         for design in &designs {
+            interrupt.check()?;
             let shown = below(&recording, &machine, design, start, cuts, Some(&runner))?;
             let told = |readable: &Readable| {
                 let lost = readable.unreadable.iter();

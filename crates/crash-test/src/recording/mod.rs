@@ -18,13 +18,16 @@ use rustc_hash::FxHashSet;
 use sardonyx_trace::{Level, Provenance, TraceReader};
 use serde::Deserialize;
 
+use crate::interrupt::Interrupt;
 use crate::recording::coverage::Ran;
 use crate::recording::events::Events;
 use crate::recording::persistence::Platform;
 use crate::recording::pools::{Pool, chosen, places};
-use crate::recording::provenance::{acks, entry, files, modules, sites};
+use crate::recording::provenance::{acks, ended, entry, files, modules, sites};
 use crate::recording::reading::Reading;
 use crate::recording::versions::{Versions, words_of};
+use crate::recovery::ending::Ended;
+use crate::report::verdict::Doubt;
 use crate::{CrashTestError, Result};
 
 pub const LINE: usize = 64;
@@ -136,6 +139,8 @@ pub struct Module {
 #[derive(Debug, Default)]
 pub struct Recording {
     pub path: PathBuf,
+    /// Ends what reads or compares all of it.
+    pub interrupt: Interrupt,
     pub pools: Vec<Pool>,
     pub events: Events,
     /// The units that were stored to, in the order of their first store.
@@ -151,8 +156,14 @@ pub struct Recording {
     pub program: String,
     pub rows: u64,
     pub notes: Vec<String>,
-    /// Reasons why a search without a violation says nothing, each with the remedy.
-    pub blind: Vec<String>,
+    /// Reasons why a search without a violation says nothing.
+    pub doubts: Vec<Doubt>,
+    /// What a search without a violation rests on, where that is little.
+    pub rests_on: Vec<String>,
+    /// Whether the program was ended while it was recorded.
+    pub cut_short: bool,
+    /// How the program ended, if the recording says so.
+    pub ended: Option<Ended>,
     pub assumed: FxHashSet<u32>,
     /// Files that the program stored to and that are not cut, with the number of stores.
     pub unnamed: Vec<(PathBuf, u64)>,
@@ -209,13 +220,18 @@ impl Recording {
     ///
     /// # Errors
     /// It is not of level `cpu`, does not hold one of the files, or not from its beginning.
-    pub fn open(path: &Path, pools: &[PathBuf]) -> Result<Recording> {
-        Recording::open_on(path, pools, Platform::Adr)
+    pub fn open(path: &Path, pools: &[PathBuf], interrupt: &Interrupt) -> Result<Recording> {
+        Recording::open_on(path, pools, Platform::Adr, interrupt)
     }
 
     /// Reads the recording in the units that persist on a platform. For a file on a disk the flushes and fences of the
     /// processor are left out, because they do nothing.
-    pub fn open_on(path: &Path, pools: &[PathBuf], platform: Platform) -> Result<Recording> {
+    pub fn open_on(
+        path: &Path,
+        pools: &[PathBuf],
+        platform: Platform,
+        interrupt: &Interrupt,
+    ) -> Result<Recording> {
         let mut reader = TraceReader::open(path)?;
         let provenance = reader.provenance().clone();
         let again = format!(
@@ -231,10 +247,11 @@ impl Recording {
         let named = chosen(&files, pools).map_err(refused)?;
         let found = named
             .iter()
-            .map(|file| Pool::from_entry(file, path, &again));
+            .map(|file| Pool::from_entry(file, path, &again, interrupt));
         let found = found.collect::<Result<Vec<_>, _>>()?;
         let mut recording = Recording {
             path: path.to_owned(),
+            interrupt: interrupt.clone(),
             pools: found,
             sites: sites(&provenance).map_err(refused)?,
             modules: modules(&provenance).map_err(refused)?,
@@ -249,6 +266,8 @@ impl Recording {
                 .len()
                 .max(1),
             calls: provenance.more.contains_key("calls"),
+            cut_short: provenance.more.get("complete") == Some(&false.into()),
+            ended: ended(&provenance).map_err(refused)?,
             ran: match provenance.more.contains_key("ran") {
                 true => Some(ran(&provenance).map_err(refused)?),
                 false => None,
@@ -263,7 +282,7 @@ impl Recording {
 
     /// Adds the warnings for a reader, now that all stores are known.
     fn look_back(&mut self, provenance: &Provenance) -> Result<()> {
-        if provenance.more.get("complete").and_then(|c| c.as_bool()) == Some(false) {
+        if self.cut_short {
             let note = "the program was ended while it was recorded; what follows is not tested";
             self.notes.push(note.to_owned());
         }
@@ -281,7 +300,7 @@ impl Recording {
         for number in 0..self.pools.len() {
             let slots = self.lines.iter();
             let slots = slots.filter(|slot| usize::from(slot.file) == number);
-            let note = self.pools[number].compare(slots)?;
+            let note = self.pools[number].compare(slots, &self.interrupt)?;
             self.notes.extend(note);
         }
         for (path, stores) in &self.unnamed {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use sardonyx_trace::line::Line;
 use serde::Deserialize;
 
+use crate::interrupt::Interrupt;
 use crate::recording::provenance::is_plain;
 use crate::recording::{LINE, PersistenceUnit};
 use crate::{CrashTestError, Result};
@@ -136,7 +137,12 @@ impl Pool {
     }
 
     /// The file of an entry of the recording at `trace`; `again` says how to record it.
-    pub(crate) fn from_entry(file: &FileEntry, trace: &Path, again: &str) -> Result<Pool> {
+    pub(crate) fn from_entry(
+        file: &FileEntry,
+        trace: &Path,
+        again: &str,
+        interrupt: &Interrupt,
+    ) -> Result<Pool> {
         if !is_plain(&file.path) {
             return Err(CrashTestError::new(format!(
                 "{}: the path of its file {} is none that a recorder writes: it is not from the root, or has `..` in it; record \
@@ -155,7 +161,7 @@ impl Pool {
                 )));
             }
             Some(kept) if kept.zeros => (Ground::Zeros, kept.bytes),
-            Some(kept) => (Ground::File(ground(trace, kept)?), kept.bytes),
+            Some(kept) => (Ground::File(ground(trace, kept, interrupt)?), kept.bytes),
         };
         let after = file.after.as_ref().map_or(0, |after| after.bytes);
         Ok(Pool {
@@ -201,12 +207,13 @@ impl Pool {
     pub(crate) fn compare<'a>(
         &mut self,
         slots: impl Iterator<Item = &'a PersistenceUnit>,
+        interrupt: &Interrupt,
     ) -> Result<Option<String>> {
         let Some(after) = &self.after else {
             return Ok(None);
         };
         let mut slots: Vec<&PersistenceUnit> = slots.collect();
-        self.elsewhere = self.last_hash(&mut slots)? != after.hash;
+        self.elsewhere = self.last_hash(&mut slots, interrupt)? != after.hash;
         Ok((self.elsewhere && !slots.is_empty()).then(|| {
             format!(
                 "{} ended with other contents than the recording's stores make: the program, or another one, also \
@@ -216,13 +223,14 @@ impl Pool {
         }))
     }
 
-    fn last_hash(&self, slots: &mut [&PersistenceUnit]) -> Result<String> {
+    fn last_hash(&self, slots: &mut [&PersistenceUnit], interrupt: &Interrupt) -> Result<String> {
         let mut ground = self.ground_file()?;
         slots.sort_unstable_by_key(|slot| slot.line);
         let mut slots = slots.iter().peekable();
         let mut hasher = blake3::Hasher::new();
         let mut part = vec![0; PART];
         for begin in (0..self.bytes as usize).step_by(PART) {
+            interrupt.check()?;
             let part = &mut part[..PART.min(self.bytes as usize - begin)];
             part.fill(0);
             if let Some(file) = &mut ground {
@@ -261,6 +269,25 @@ pub fn open_regular(path: &Path) -> std::io::Result<File> {
     match file.metadata()?.is_file() {
         true => Ok(file),
         false => Err(std::io::Error::other("is no regular file")),
+    }
+}
+
+/// The hash of what a file holds.
+///
+/// # Errors
+/// The user wants an end; or, within, it cannot be read.
+pub(crate) fn hash(
+    file: &mut File,
+    interrupt: &Interrupt,
+) -> Result<std::io::Result<blake3::Hash>> {
+    let (mut hasher, mut part) = (blake3::Hasher::new(), vec![0; PART]);
+    loop {
+        interrupt.check()?;
+        match file.read(&mut part) {
+            Ok(0) => return Ok(Ok(hasher.finalize())),
+            Ok(read) => hasher.update(&part[..read]),
+            Err(e) => return Ok(Err(e)),
+        };
     }
 }
 
@@ -383,7 +410,7 @@ pub fn places(pools: &[Pool]) -> Vec<PathBuf> {
     pools.iter().map(place).collect()
 }
 
-fn ground(trace: &Path, kept: &Kept) -> Result<PathBuf> {
+fn ground(trace: &Path, kept: &Kept, interrupt: &Interrupt) -> Result<PathBuf> {
     let path = beside(trace, &kept.hash);
     let lost = |what: String| {
         CrashTestError::new(format!(
@@ -393,10 +420,8 @@ fn ground(trace: &Path, kept: &Kept) -> Result<PathBuf> {
         ))
     };
     let mut file = open_regular(&path).map_err(|e| lost(format!("cannot be read: {e}")))?;
-    let mut hasher = blake3::Hasher::new();
-    let read = std::io::copy(&mut file, &mut hasher);
-    let bytes = read.map_err(|e| lost(format!("cannot be read: {e}")))?;
-    match hasher.finalize().to_hex().as_str() == kept.hash && bytes == kept.bytes {
+    let hash = hash(&mut file, interrupt)?.map_err(|e| lost(format!("cannot be read: {e}")))?;
+    match hash.to_hex().as_str() == kept.hash {
         true => Ok(path),
         false => Err(lost("is not what was recorded".to_owned())),
     }

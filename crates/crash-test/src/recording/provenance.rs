@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::recording::pools::FileEntry;
 use crate::recording::{Module, Site};
+use crate::recovery::ending::Ended;
 
 /// An entry of the provenance, or the default if there is none.
 ///
@@ -88,6 +89,22 @@ pub(crate) fn modules(provenance: &Provenance) -> Result<Vec<Module>, String> {
     }
 }
 
+/// How the program ended; recordings that were cut short, and old ones, do not say.
+pub(crate) fn ended(provenance: &Provenance) -> Result<Option<Ended>, String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "lowercase", deny_unknown_fields)]
+    enum Exit {
+        Status(i32),
+        Signal(i32),
+    }
+    Ok(
+        entry::<Option<Exit>>(provenance, "exit")?.map(|exit| match exit {
+            Exit::Status(status) => Ended::Status(status),
+            Exit::Signal(signal) => Ended::Signal(signal),
+        }),
+    )
+}
+
 /// The printed texts, each with the row before which it was printed.
 pub(crate) fn acks(provenance: &Provenance) -> Result<Vec<(u64, String)>, String> {
     let acks: Vec<(u64, String)> = entry(provenance, "acks")?;
@@ -104,6 +121,7 @@ pub(crate) fn acks(provenance: &Provenance) -> Result<Vec<(u64, String)>, String
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interrupt::Interrupt;
     use crate::recording::Recording;
     use crate::recording::pools::{FILE_LINES, FILES, MOST_BYTES};
     use crate::search::explore::explore;
@@ -117,7 +135,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = written(folder.path(), change);
         let pools = ["pool", "other"].map(PathBuf::from);
-        let opened = Recording::open(&path, &pools).map_err(|e| e.to_string())?;
+        let opened =
+            Recording::open(&path, &pools, &Interrupt::default()).map_err(|e| e.to_string())?;
         assert_eq!(opened.lines.len(), 2);
         Ok(())
     }
@@ -154,7 +173,7 @@ mod tests {
             (asked.recording, asked.pool) = (recording, PathBuf::from("pool"));
             (asked.more_pools, asked.recover) =
                 (vec![PathBuf::from("other")], vec!["true".to_owned()]);
-            let error = explore(&asked, &|_, _| true)
+            let error = explore(&asked, &Interrupt::default(), &|_, _| true)
                 .err()
                 .expect(&path)
                 .to_string();
@@ -282,7 +301,8 @@ mod tests {
         };
         writer.push(&record).unwrap();
         writer.finish().unwrap();
-        let error = Recording::open(&path, &[PathBuf::from("pool")]).unwrap_err();
+        let error =
+            Recording::open(&path, &[PathBuf::from("pool")], &Interrupt::default()).unwrap_err();
         assert!(
             error.to_string().contains("row 0 is beyond the last line"),
             "{error}"

@@ -124,6 +124,7 @@ fn read(recording: &Recording) -> Result<(Vec<Load>, Vec<Printing>)> {
     let (mut loads, mut threads) = (Vec::new(), Vec::new());
     let (mut batch, mut at, mut row) = (Vec::new(), Vec::new(), 0);
     while reader.next_batch_at(&mut batch, Some(&mut at))? {
+        recording.interrupt.check()?;
         for (record, site) in batch.iter().zip(&at) {
             // A call that prints is recorded first, and its return after it.
             while let Some(before) = printed.next_if(|before| *before <= row) {

@@ -95,6 +95,7 @@ impl<G: Fn(u32) -> Line> Reading<G> {
     ) -> Result<()> {
         let (mut batch, mut at) = (Vec::new(), Vec::new());
         while reader.next_batch_at(&mut batch, Some(&mut at))? {
+            recording.interrupt.check()?;
             for (record, site) in batch.iter().zip(&at) {
                 let row = recording.rows;
                 recording.rows += 1;

@@ -309,6 +309,7 @@ impl Prefixes<'_> {
             time,
             memory: self.dump.memory,
             oracle: None,
+            interrupt: self.dump.interrupt.clone(),
         };
         let (none, output) = (PathBuf::from("/dev/null"), folder.join("output"));
         let given = RecoveryFiles {
