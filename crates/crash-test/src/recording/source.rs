@@ -15,13 +15,14 @@ use crate::recording::{Module, NOWHERE, Recording};
 use crate::{CrashTestError, Result};
 
 /// Parts of paths of headers and libraries that come with compilers and systems.
-const SYSTEM: [&str; 6] = [
+const SYSTEM: [&str; 7] = [
     "/usr/include/",
     "/gcc/",
     "/lib/clang/",
     "/rustc/",
     "/rustlib/src/",
     "/cargo/registry/",
+    "/pkg/mod/",
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -43,6 +44,28 @@ impl Frame {
         !self.apart
             && self.line.is_some_and(|line| line > 0)
             && !self.file.as_ref().is_none_or(system)
+            && !self.in_go_library()
+    }
+
+    /// Whether it is in Go's own library: such a package has no dot before its first slash, as a host's name would have,
+    /// and its files lie below `src` under its name (or, if paths were trimmed, under its name only).
+    fn in_go_library(&self) -> bool {
+        let (Some(file), Some(function)) = (&self.file, &self.function) else {
+            return false;
+        };
+        let last = function.rfind('/').map_or(0, |slash| slash + 1);
+        let package = function[last..]
+            .find('.')
+            .map(|dot| &function[..last + dot]);
+        let (Some(package), Some((folder, name))) = (package, file.rsplit_once('/')) else {
+            return false;
+        };
+        let under_its_name = folder == package || folder.ends_with(&format!("/src/{package}"));
+        let host = package
+            .split('/')
+            .next()
+            .is_some_and(|first| first.contains('.'));
+        (name.ends_with(".go") || name.ends_with(".s")) && under_its_name && !host
     }
 
     pub fn in_header(&self) -> bool {
@@ -400,6 +423,39 @@ mod tests {
         std::fs::create_dir_all(installed.parent().unwrap()).unwrap();
         std::fs::copy(at("a.debug"), &installed).unwrap();
         assert_eq!(debug_file(&bare, &folders), Some((installed, None)));
+    }
+
+    #[test]
+    fn a_line_of_gos_library_is_not_the_users_own() {
+        let own = |file: &str, function: &str| {
+            let frame = Frame {
+                file: Some(file.to_owned()),
+                line: Some(7),
+                function: Some(function.to_owned()),
+                module: "app".to_owned(),
+                inlined: false,
+                apart: false,
+            };
+            frame.own()
+        };
+        let syscall = "internal/runtime/syscall";
+        assert!(!own(
+            &format!("/usr/local/go/src/{syscall}/asm.s"),
+            &format!("{syscall}.Syscall6")
+        ));
+        assert!(!own("/usr/lib/go-1.19/src/os/file.go", "os.(*File).Write"));
+        assert!(!own("os/file.go", "os.(*File).Write"));
+        assert!(!own(
+            "/root/go/pkg/mod/example.com/log@v1.0.0/log.go",
+            "example.com/log.Put"
+        ));
+        assert!(own("/home/a/app/main.go", "main.main"));
+        assert!(own("/go/src/app/main.go", "main.main.func1"));
+        assert!(own(
+            "/root/go/src/example.com/app/log.go",
+            "example.com/app.Put"
+        ));
+        assert!(own("/home/a/src/os/file.c", "write_all"));
     }
 
     #[test]
