@@ -280,7 +280,7 @@ fn not_looked(
             counts.tried,
             counts.moments_tried,
             counts.moments,
-            names(recording, &PASSES[..FIRST]).join(" and with "),
+            names(recording, &PASSES[1..FIRST]).join(" and with "),
         ),
     }
 }
