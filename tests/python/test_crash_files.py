@@ -206,7 +206,10 @@ int main(int argc, char **argv) {
 }
 """
 #: Every line of what was promised must be in the log.
-KEPT = "sh -c 'touch {dir}/log; while read -r line; do grep -qx \"$line\" {dir}/log || exit 4; done < {acks}'"
+KEPT = (
+    "sh -c 'touch {dir}/log; while read -r line; do "
+    'grep -qx "$line" {dir}/log || exit 4; done < {acks}\''
+)
 
 
 @pytest.fixture(scope="module")
@@ -221,7 +224,11 @@ def endings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.machine
 @pytest.mark.parametrize(
     ("mode", "names"),
-    [("stderr", ("--acks-fd", "2")), ("socket", ("--acks-socket",)), ("socket", ("--acks-fd", "4"))],
+    [
+        ("stderr", ("--acks-fd", "2")),
+        ("socket", ("--acks-socket",)),
+        ("socket", ("--acks-fd", "4")),
+    ],
 )
 def test_a_promise_that_nobody_listens_to_says_nothing(
     mode: str, names: tuple[str, ...], endings: Path, tmp_path: Path
@@ -294,7 +301,10 @@ for i in range(3):
             os.fsync(each.fileno())
         os.write(1, b"%s %d\\n" % (name.encode(), i))
 """
-BOTH = "sh -c 'while read -r line; do cat {dir}/a {dir}/b | grep -qx \"$line\" || exit 4; done < {acks}'"
+BOTH = (
+    "sh -c 'while read -r line; do "
+    'cat {dir}/a {dir}/b | grep -qx "$line" || exit 4; done < {acks}\''
+)
 
 
 @pytest.mark.machine
@@ -372,7 +382,7 @@ def test_two_faults_in_go_are_two_causes_with_their_lines(
 def test_what_waits_for_another_process_holds_no_order(tmp_path: Path) -> None:
     place = tmp_path / "d"
     place.mkdir()
-    # The writer opens the pipe first, and waits until the reader has made its own file and opened it too.
+    # The writer opens the pipe first, and waits until the reader, which writes a file before, does.
     script = (
         "cd $0; mkfifo p; (echo x > p) & sleep 0.2; echo y > out; cat p >> out; sync out; sync .; "
         "rm p; wait; echo done"
@@ -450,6 +460,14 @@ def test_a_shell_script_is_followed_with_all_that_it_starts(tmp_path: Path) -> N
         ("--files . -- true", "--recover 'CMD {dir}': give the command"),
         ("--files . --list --seed 3 -- true", "--seed: does nothing with --list"),
         ("--files . --recover 'c {dir}' --platform adr -- true", "--platform: there is no"),
+        *(
+            (f"--files . --recover 'c {{dir}}' {option}={number} -- true", option)
+            for option in (
+                *("--budget", "--record-limit", "--time-limit", "--memory-limit"),
+                *("--seed", "--jobs", "--acks-fd", "--ok"),
+            )
+            for number in ("nan", "inf", "1e999", "-1", str(2**64))
+        ),
     ],
 )
 def test_bad_input_is_refused_before_anything_runs(

@@ -1,14 +1,15 @@
 //! The question that a crash test answers.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::Result;
 use crate::interrupt::Interrupt;
 use crate::recording::Recording;
 use crate::recording::persistence::Platform;
+use crate::{CrashTestError, Result};
 
 /// A recording, one of its mapped files, and the command that recovers from an image of it.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -94,6 +95,18 @@ impl Question {
             .collect();
         Recording::open_on(&self.recording, &pools, platform, interrupt)
     }
+}
+
+/// A question's seconds as a duration; `option` is where they come from.
+///
+/// # Errors
+/// It is no number, or below zero, or longer than anything lasts.
+pub fn seconds(option: &str, seconds: f64) -> Result<Duration> {
+    Duration::try_from_secs_f64(seconds).map_err(|_| {
+        CrashTestError::new(format!(
+            "{option} {seconds}: is no time; give seconds from 0 on"
+        ))
+    })
 }
 
 mod defaults {

@@ -2,7 +2,7 @@
 use pyo3::prelude::*;
 use sardonyx::config::Machine;
 use sardonyx_crash::Readable;
-use sardonyx_crash_test::question::Question;
+use sardonyx_crash_test::question::{self, Question};
 use sardonyx_crash_test::recording::orders;
 use sardonyx_crash_test::report::report;
 use sardonyx_crash_test::search::explore;
@@ -14,7 +14,6 @@ use sardonyx_crash_test::recording::persistence::Platform;
 use sardonyx_crash_test::recovery::Recovery;
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use crate::progress::Progress;
 use crate::{bad, read};
@@ -108,7 +107,7 @@ pub fn crash_designs(
         let recovery = Recovery {
             words: question.recover.clone(),
             ok: question.ok.clone(),
-            time: Duration::from_secs_f64(seconds),
+            time: question::seconds("the recovery's time limit", seconds)?,
             memory: question.memory_limit,
             oracle: None,
             interrupt: interrupt.clone(),

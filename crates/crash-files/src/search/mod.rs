@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_crash_test::images::copy::scratch;
 use sardonyx_crash_test::interrupt::Interrupt;
+use sardonyx_crash_test::question::seconds;
 use sardonyx_crash_test::recording::NOWHERE;
 use sardonyx_crash_test::recording::source::{Frame, Sources, caller};
 use sardonyx_crash_test::recovery::damage::FORMS;
@@ -205,12 +206,17 @@ fn explore_one(
         let names = Platform::NAMES.join(", ");
         CrashTestError::new(format!("--platform: give one of {names}"))
     })?;
+    let budget = seconds("--budget", question.budget)?;
+    let time = match question.time_limit {
+        Some(limit) => seconds("--time-limit", limit)?,
+        None => budget,
+    };
     let folder = scratch()?;
     let outputs = [folder.path().join("stdout"), folder.path().join("stderr")];
     let recording = record(&Run {
         words: &question.program,
         folder: &question.files,
-        limit: Duration::from_secs_f64(question.record_limit),
+        limit: seconds("--record-limit", question.record_limit)?,
         outputs: [&outputs[0], &outputs[1]],
         acks_fd: question.acks_fd,
         acks_socket: question.acks_socket,
@@ -221,7 +227,7 @@ fn explore_one(
     let model = Model::new(&recording.start, &recording.operations, platform);
     let places = places(&recording);
     interrupt.check()?;
-    let mut case = Case::new(question, recording, model, interrupt);
+    let mut case = Case::new(question, recording, model, (budget, time), interrupt);
     let mut found = Found::default();
     if !question.recover.is_empty() {
         let alone = fault.map(|(_, alone)| alone);
@@ -251,6 +257,7 @@ impl Case {
         question: &Question,
         recording: RecordedRun,
         model: Model,
+        (budget, time): (Duration, Duration),
         interrupt: &Interrupt,
     ) -> Case {
         let mut acks = Vec::new();
@@ -266,7 +273,6 @@ impl Case {
             .recover
             .iter()
             .map(|word| word.replace("{dir}", "{pools}"));
-        let budget = Duration::from_secs_f64(question.budget);
         Case {
             clock: Clock::interrupted_by(Some(budget), interrupt.clone()),
             recording,
@@ -274,7 +280,7 @@ impl Case {
             recovery: Recovery {
                 words: words.collect(),
                 ok: question.ok.clone(),
-                time: Duration::from_secs_f64(question.time_limit.unwrap_or(question.budget)),
+                time,
                 memory: question.memory_limit,
                 oracle: None,
                 interrupt: interrupt.clone(),

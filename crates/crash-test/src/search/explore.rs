@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{channel, sync_channel};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::images::Image;
 use crate::images::copy;
 use crate::interrupt::Interrupt;
-use crate::question::Question;
+use crate::question::{Question, seconds};
 use crate::recording::orders;
 use crate::recording::persistence::Platform;
 use crate::recording::source::Sources;
@@ -94,12 +94,16 @@ pub fn explore(
     let recovery = Recovery {
         words: question.recover.clone(),
         ok: question.ok.clone(),
-        time: Duration::from_secs_f64(question.time_limit.unwrap_or(question.budget)),
+        time: match question.time_limit {
+            Some(limit) => seconds("--time-limit", limit)?,
+            None => seconds("--budget", question.budget)?,
+        },
         memory: question.memory_limit,
         oracle: None,
         interrupt: interrupt.clone(),
     };
-    let budget = (question.replay.is_none()).then(|| Duration::from_secs_f64(question.budget));
+    let budget = seconds("--budget", question.budget)?;
+    let budget = question.replay.is_none().then_some(budget);
     let refusal = Refusal::named(&question.creation)
         .ok_or_else(|| CrashTestError::new("--creation: give orderly, status or skip"))?;
     let mut shared = SearchState::new(
@@ -395,6 +399,26 @@ mod tests {
                 let wanted = reason.filter(|_| !allowed);
                 assert_eq!(told["doubt"]["reason"].as_str(), wanted, "{value}");
                 assert_eq!(told["unsaid"].is_string(), wanted.is_some(), "{value}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_time_that_is_none_is_an_error() {
+        for budget in [f64::NAN, f64::INFINITY, -1.0, 1e300] {
+            for limits in [false, true] {
+                let folder = tempfile::tempdir().unwrap();
+                let mut asked = question();
+                asked.recording = written(folder.path(), |_| ());
+                asked.recover = vec!["true".to_owned()];
+                match limits {
+                    true => asked.time_limit = Some(budget),
+                    false => asked.budget = budget,
+                }
+                let error = explore(&asked, &Interrupt::default(), &|_, _| true)
+                    .err()
+                    .unwrap();
+                assert!(error.to_string().contains("is no time"), "{error}");
             }
         }
     }

@@ -102,7 +102,7 @@ class Files(Searching):
         check_program(self.program)
         if self.acks_socket and self.acks_fd != Files.acks_fd:
             raise _core.SardonyxError(
-                f"--acks-fd {self.acks_fd}: and --acks-socket both say what is in {{acks}}; give one"
+                f"--acks-fd {self.acks_fd}, --acks-socket: both say what is in {{acks}}; give one"
             )
         return {
             "program": tuple(self.program),

@@ -31,6 +31,8 @@ from sardonyx.runs.crash_test import given
 
 #: The recovery is recorded on this many images at each depth.
 IMAGES = 8
+#: A recovery within so many others says nothing new: *assumed*.
+DEEPEST = 100
 POOLS = "pools"
 #: Runs a command without its output, in the same process.
 QUIET = ("/bin/sh", "-c", 'exec "$0" "$@" > /dev/null 2>&1')
@@ -44,6 +46,7 @@ class Recovery(Searched):
         int,
         typer.Option(
             min=1,
+            max=DEEPEST,
             metavar="N",
             help="Cut the recovery's own recovery too, N deep; each depth gets the budget again.",
         ),
