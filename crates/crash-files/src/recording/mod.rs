@@ -303,7 +303,12 @@ impl Recorder {
                     continue;
                 }
                 ..0 => break,
-                _ if libc::WIFSTOPPED(status) => self.stopped(thread, status),
+                _ if libc::WIFSTOPPED(status) => {
+                    self.stopped(thread, status);
+                    if cancelled {
+                        self.kill(); // one that was being started meanwhile
+                    }
+                }
                 _ => {
                     self.gone(thread);
                     if thread == first {
