@@ -34,6 +34,15 @@ COPIES = {"write", "copy_file_range", "ioctl", "sync"}
 NAMES = re.findall(r"ROW\((\w+)\),", CASES.read_text())
 
 
+#: Cases that promise something. The others are given no promises, which would be empty.
+PROMISING = set(re.findall(r"CASE\((\w+)\) {\n(?:(?!^}).*\n)*?.*ACK\(\);", CASES.read_text(), re.M))
+
+
+def acks(case: str) -> str:
+    """What a case's check is given for what the case has printed."""
+    return "{acks}" if case in PROMISING else "/dev/null"
+
+
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The cases, compiled."""
@@ -81,7 +90,7 @@ def test_a_fault_is_found_with_its_line(case: str, cases: Path, tmp_path: Path) 
     place = folder(tmp_path / "d")
     found = search(
         place,
-        f"{cases} {case} bad check {{dir}} {{acks}}",
+        f"{cases} {case} bad check {{dir}} {acks(case)}",
         f"{cases} {case} bad run {place}",
         "--platform",
         PLATFORMS.get(case, "ordered"),
@@ -105,7 +114,7 @@ def test_a_mended_program_is_not_flagged(
     place = folder(tmp_path / "d")
     found = search(
         place,
-        f"{cases} {case} good check {{dir}} {{acks}}",
+        f"{cases} {case} good check {{dir}} {acks(case)}",
         f"{cases} {case} good run {place}",
         "--platform",
         platform,

@@ -209,9 +209,15 @@ fn one_part(
     let at = operation as usize;
     let place = &explored.places[at];
     let kept = &explored.recording.operations[at];
+    // A library's own calls come before the line that is named.
+    let own = place
+        .stack
+        .iter()
+        .position(|frame| Some(frame) == place.frame.as_ref());
     let calls: Vec<String> = place
         .stack
         .iter()
+        .skip(own.unwrap_or(0))
         .take(CALLS)
         .map(|frame| {
             let function = frame.function.as_deref().unwrap_or("?");

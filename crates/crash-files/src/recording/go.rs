@@ -31,7 +31,7 @@ impl GoTable {
     ) -> Option<GoTable> {
         let sections = header.sections(endian, program).ok()?;
         let named = |name: &&[u8]| sections.section_by_name(endian, name);
-        let (_, section) = SECTIONS.iter().find_map(|name| named(name))?;
+        let (_, section) = SECTIONS.iter().find_map(named)?;
         let bytes = section.data(endian, program).ok()?.to_vec();
         if !MAGIC.contains(&word32(&bytes, 0)?) || bytes.get(7) != Some(&8) {
             return None;

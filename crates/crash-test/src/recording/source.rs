@@ -60,6 +60,7 @@ impl Frame {
         let (Some(package), Some((folder, name))) = (package, file.rsplit_once('/')) else {
             return false;
         };
+        let folder = folder.strip_prefix("./").unwrap_or(folder);
         let under_its_name = folder == package || folder.ends_with(&format!("/src/{package}"));
         let host = package
             .split('/')
@@ -445,6 +446,7 @@ mod tests {
         ));
         assert!(!own("/usr/lib/go-1.19/src/os/file.go", "os.(*File).Write"));
         assert!(!own("os/file.go", "os.(*File).Write"));
+        assert!(!own("./os/asm.s", "os.write"));
         assert!(!own(
             "/root/go/pkg/mod/example.com/log@v1.0.0/log.go",
             "example.com/log.Put"
