@@ -80,6 +80,7 @@ def crash_designs(
     machine: str,
     designs: list[str],
     cuts: tuple[int, int],
+    progress: Progress | None,
 ) -> str:
     """What of the pool reads as something that the program stored, after cuts below each design:
     ``designs``, each ``plain`` and ``marked``, and ``recovered``: of how many cuts the recovery was
@@ -87,10 +88,18 @@ def crash_designs(
     many and after one in how many the recovery is run.
     """
 
-def crash_orders(question_json: str, from_row: int, most: int) -> list[str]:
+def crash_orders(
+    question_json: str, from_row: int, most: int, progress: Progress | None
+) -> list[str]:
     """Names of other orders of the recording's threads, for ``Question.thread_order``."""
 
-def crash_lint(recording: str, pools: list[str], source: bool, folder: str | None) -> str:
+def crash_lint(
+    recording: str,
+    pools: list[str],
+    source: bool,
+    folder: str | None,
+    progress: Progress | None,
+) -> str:
     """What a recording shows without running anything: ``findings``, and counts; into ``folder``
     come short recordings ``all``, without idle ``flushes`` and without idle ``fences``.
     """

@@ -78,6 +78,10 @@ class CrashFilesQuestion(Value):
     program: tuple[str, ...]
     #: The program's descriptor whose text is in ``{acks}``.
     acks_fd: int = 1
+    #: Whether the text of every socket is in ``{acks}``, and not that of a descriptor.
+    acks_socket: bool = False
+    #: Whether the program may fail, or be ended by its limit.
+    allow_failure: bool = False
     #: Seconds that the search may take, from the first recovery on.
     budget: float = 50.0
     #: Whether syncs and writes are made to fail too, one in a run.
@@ -208,6 +212,8 @@ class CrashTestQuestion(Value):
     #: How the program acknowledged operations: ``lines`` (it printed a line when one was done) or
     #: ``none`` (any beginning will do).
     acknowledged: str = "lines"
+    #: Whether the recorded program may have failed, or been ended early.
+    allow_failure: bool = False
     #: The words of the command that makes a pool of some operations.
     apply: tuple[str, ...] = ()
     #: Lines of code, ``FILE:LINE``, whose stores count as persistent at once.

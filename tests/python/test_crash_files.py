@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +32,15 @@ ERRORS = {"error_ignored", "error_tried_again"}
 #: What differs from one system's cp and sync to another's.
 COPIES = {"write", "copy_file_range", "ioctl", "sync"}
 NAMES = re.findall(r"ROW\((\w+)\),", CASES.read_text())
+
+
+#: Cases that promise something. The others are given no promises, which would be empty.
+PROMISING = set(re.findall(r"CASE\((\w+)\) {\n(?:(?!^}).*\n)*?.*ACK\(\);", CASES.read_text(), re.M))
+
+
+def acks(case: str) -> str:
+    """What a case's check is given for what the case has printed."""
+    return "{acks}" if case in PROMISING else "/dev/null"
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +90,7 @@ def test_a_fault_is_found_with_its_line(case: str, cases: Path, tmp_path: Path) 
     place = folder(tmp_path / "d")
     found = search(
         place,
-        f"{cases} {case} bad check {{dir}} {{acks}}",
+        f"{cases} {case} bad check {{dir}} {acks(case)}",
         f"{cases} {case} bad run {place}",
         "--platform",
         PLATFORMS.get(case, "ordered"),
@@ -101,7 +114,7 @@ def test_a_mended_program_is_not_flagged(
     place = folder(tmp_path / "d")
     found = search(
         place,
-        f"{cases} {case} good check {{dir}} {{acks}}",
+        f"{cases} {case} good check {{dir}} {acks(case)}",
         f"{cases} {case} good run {place}",
         "--platform",
         platform,
@@ -175,6 +188,262 @@ def test_the_descriptor_of_promises_can_be_chosen(tmp_path: Path) -> None:
     assert found["status"] == 3 and "exit status 7" in found["unsaid"], found
 
 
+#: Writes three records to DIR/log: what is promised where, and how it ends, differs.
+ENDINGS = r"""
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    const char *mode = argv[1];
+    if (argc != 3 || chdir(argv[2])) return 2;
+    int log = open("log", O_CREAT | O_WRONLY | O_APPEND, 0644), pair[2], say = 1;
+    if (!strcmp(mode, "stderr")) say = 2;
+    if (!strcmp(mode, "socket") && !socketpair(AF_UNIX, SOCK_STREAM, 0, pair)) say = pair[0];
+    int promises = say != 1;
+    for (int i = 0; i < 3; i++) {
+        char text[32];
+        int n = sprintf(text, "rec %d\n", i);
+        if (write(log, text, n) != n || (!promises && fsync(log))) return 3;
+        if (write(say, text, n) != n) return 3;
+    }
+    if (!strcmp(mode, "abort")) abort();
+    if (!strcmp(mode, "long")) pause();
+    return !strcmp(mode, "exit1");
+}
+"""
+#: Every line of what was promised must be in the log.
+KEPT = (
+    "sh -c 'touch {dir}/log; while read -r line; do "
+    'grep -qx "$line" {dir}/log || exit 4; done < {acks}\''
+)
+
+
+@pytest.fixture(scope="module")
+def endings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program of ``ENDINGS``."""
+    program = tmp_path_factory.mktemp("endings") / "endings"
+    program.with_suffix(".c").write_text(ENDINGS)
+    subprocess.run(["cc", "-o", str(program), f"{program}.c"], check=True)
+    return program
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize(
+    ("mode", "names"),
+    [
+        ("stderr", ("--acks-fd", "2")),
+        ("socket", ("--acks-socket",)),
+        ("socket", ("--acks-fd", "4")),
+    ],
+)
+def test_a_promise_that_nobody_listens_to_says_nothing(
+    mode: str, names: tuple[str, ...], endings: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "d"
+    place.mkdir()
+    program = f"{endings} {mode} {place}"
+    found = search(place, KEPT, program)
+    assert found["status"] == 3 and found["doubt"]["reason"] == "nothing-printed"
+    assert f"({names[0]}" in found["unsaid"] or names == ("--acks-fd", "4")
+    (place / "log").unlink()
+    found = search(place, KEPT, program, *names)
+    assert found["status"] == 1, found["verdict"]
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize(
+    ("mode", "more", "reason"),
+    [
+        ("abort", (), "program-failed"),
+        ("exit1", (), "program-failed"),
+        ("long", ("--record-limit", "1s"), "recording-ended"),
+    ],
+)
+def test_a_program_that_failed_says_nothing_unless_that_is_allowed(
+    mode: str, more: tuple[str, ...], reason: str, endings: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "d"
+    place.mkdir()
+    program = f"{endings} {mode} {place}"
+    found = search(place, KEPT, program, *more)
+    assert (found["status"], found["doubt"]["reason"]) == (3, reason)
+    (place / "log").unlink()
+    found = search(place, KEPT, program, *more, "--allow-failure")
+    assert (found["status"], found["doubt"]) == (0, None)
+
+
+@pytest.mark.machine
+def test_a_green_answer_says_what_it_rests_on(endings: Path, tmp_path: Path) -> None:
+    place = tmp_path / "d"
+    place.mkdir()
+    line = ["crash-test", "files", "--files", str(place), "--recover"]
+    program = ["--", str(endings), "plain", str(place)]
+    for recover, told in (
+        (KEPT, ""),
+        ("sh -c 'cat {dir}/*; : {acks}'", "does not open {acks}"),
+    ):
+        ran = CliRunner().invoke(cli.app, [*line, recover, *program])
+        assert ran.exit_code == 0 and ("it rests on little" in ran.stdout) == bool(told)
+        assert told in " ".join(ran.stdout.split())
+        (place / "log").unlink()
+    program[2:] = ["stderr", str(place)]
+    ran = CliRunner().invoke(cli.app, [*line, "sh -c 'cat {dir}/*; true'", *program])
+    assert ran.exit_code == 0 and "the program syncs nothing" in " ".join(ran.stdout.split())
+
+
+#: Two files, of which one or both lack their sync: in a script, and in Go.
+TWO = """
+import os, sys
+place, bad = sys.argv[1], sys.argv[2]
+files = {name: open(f"{place}/{name}", "ab", 0) for name in "ab"}
+for each in files.values():
+    os.fsync(each.fileno())
+folder = os.open(place, os.O_RDONLY)
+os.fsync(folder)
+for i in range(3):
+    for name, each in files.items():
+        each.write(b"%s %d\\n" % (name.encode(), i))
+        if name not in bad:
+            os.fsync(each.fileno())
+        os.write(1, b"%s %d\\n" % (name.encode(), i))
+"""
+BOTH = (
+    "sh -c 'while read -r line; do "
+    'cat {dir}/a {dir}/b | grep -qx "$line" || exit 4; done < {acks}\''
+)
+
+
+@pytest.mark.machine
+def test_a_baseline_accepts_the_cause_of_one_file_and_not_of_another(tmp_path: Path) -> None:
+    place, base = tmp_path / "d", str(tmp_path / "base.json")
+    (tmp_path / "two.py").write_text(TWO)
+
+    def found(bad: str, *more: str) -> dict[str, Any]:
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        return search(place, BOTH, f"{sys.executable} {tmp_path}/two.py {place} x{bad}", *more)
+
+    def ran(bad: str, *more: str) -> dict[str, Any]:
+        # The command is the same whatever the program reads, as of a script that was changed.
+        (tmp_path / "two.py").write_text(TWO.replace("sys.argv[2]", repr(bad)))
+        return found("", *more)
+
+    assert ran("a", "--write-baseline", base)["status"] == 1
+    assert ran("a", "--baseline", base)["status"] == 0
+    other = ran("b", "--baseline", base)
+    assert other["status"] == 1 and not any(cause["accepted"] for cause in other["causes"])
+    both = ran("ab", "--baseline", base)
+    assert both["status"] == 1 and {cause["accepted"] for cause in both["causes"]} == {True, False}
+
+
+GO = """package main
+
+import (
+\t"fmt"
+\t"os"
+)
+
+func first(place string) {
+\tfile, _ := os.OpenFile(place+"/a", os.O_APPEND|os.O_WRONLY, 0)
+\tfile.WriteString("a 0\\n") // FAULT
+\tfmt.Println("a 0")
+}
+
+func second(place string) {
+\tfile, _ := os.OpenFile(place+"/b", os.O_APPEND|os.O_WRONLY, 0)
+\tfile.WriteString("b 0\\n") // FAULT
+\tfmt.Println("b 0")
+}
+
+func main() {
+\tfirst(os.Args[1])
+\tsecond(os.Args[1])
+}
+"""
+
+
+@pytest.mark.machine
+@pytest.mark.skipif(shutil.which("go") is None, reason="there is no Go here")
+@pytest.mark.parametrize("how", [(), ("-trimpath",), ("-buildmode=pie",)])
+def test_two_faults_in_go_are_two_causes_with_their_lines(
+    how: tuple[str, ...], tmp_path: Path
+) -> None:
+    place = tmp_path / "d"
+    place.mkdir()
+    for name in "ab":
+        (place / name).touch()
+    (tmp_path / "main.go").write_text(GO)
+    (tmp_path / "go.mod").write_text("module app\n\ngo 1.19\n")
+    environment = os.environ | {"GOTOOLCHAIN": "local", "GOPROXY": "off"}
+    build = ["go", "build", *how, "-o", "app", "."]
+    subprocess.run(build, cwd=tmp_path, check=True, env=environment)
+    found = search(place, BOTH, f"{tmp_path}/app {place}")
+    assert found["status"] == 1 and len(found["causes"]) == 2, found["causes"]
+    named = {one["place"] for cause in found["causes"] for one in cause["late"]}
+    marked = enumerate(GO.splitlines(), 1)
+    assert named == {f"main.go:{number}" for number, line in marked if "FAULT" in line}
+
+
+@pytest.mark.machine
+def test_what_waits_for_another_process_holds_no_order(tmp_path: Path) -> None:
+    place = tmp_path / "d"
+    place.mkdir()
+    # The writer opens the pipe first, and waits until the reader, which writes a file before, does.
+    script = (
+        "cd $0; mkfifo p; (echo x > p) & sleep 0.2; echo y > out; cat p >> out; sync out; sync .; "
+        "rm p; wait; echo done"
+    )
+    program = shlex.join(["sh", "-c", script, str(place)])
+    check = """sh -c '! grep -q done {acks} || test $(tr -d "[:space:]" < {dir}/out) = yx'"""
+    found = search(place, check, program, "--record-limit", "9s")
+    assert found["status"] == 0, found
+    assert found["recorded_s"] < 9 and found["ended"] == "exit status 0"
+
+
+@pytest.mark.parametrize("grows", [False, True])
+@pytest.mark.machine
+def test_a_folder_that_is_too_large_is_refused(grows: bool, tmp_path: Path) -> None:
+    place = tmp_path / "d"
+    place.mkdir()
+    program = ["sleep", "0"]
+    if grows:
+        program = ["truncate", "-s", "1200M", str(place / "large")]
+    else:
+        with (place / "large").open("wb") as file:
+            file.truncate(1200 << 20)
+    line = ["crash-test", "files", "--files", str(place), "--recover", "cat {dir}/large", "--"]
+    ran = CliRunner().invoke(cli.app, [*line, *program])
+    said = " ".join(ran.stderr.split())
+    assert ran.exit_code == 2 and "its files have more than 1073741824 bytes" in said
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("slow", ["recovery", "program"])
+def test_a_signal_ends_what_is_slow(number: signal.Signals, slow: str, tmp_path: Path) -> None:
+    place, began = tmp_path / "d", tmp_path / "began"
+    place.mkdir()
+    sleeps = f"touch {began}; sleep 98; cat {{dir}}/*"
+    program = f"touch {place}/g"
+    if slow == "program":
+        program, sleeps = f"touch {place}/g {began}; sleep 98", "cat {dir}/*"
+    line = [
+        *(sys.executable, "-m", "sardonyx", "crash-test", "files", "--files", str(place)),
+        *("--recover", f"sh -c '{sleeps}'", "--", "sh", "-c", program),
+    ]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        while not began.exists():
+            assert running.poll() is None, running.communicate()
+            time.sleep(0.01)
+        running.send_signal(number)
+        # It would otherwise end with the sleep; the limit is far from either.
+        out, err = running.communicate(timeout=60)
+    assert running.returncode == 128 + number, (out, err)
+
+
 @pytest.mark.machine
 def test_a_shell_script_is_followed_with_all_that_it_starts(tmp_path: Path) -> None:
     place = folder(tmp_path / "d")
@@ -200,6 +469,14 @@ def test_a_shell_script_is_followed_with_all_that_it_starts(tmp_path: Path) -> N
         ("--files . -- true", "--recover 'CMD {dir}': give the command"),
         ("--files . --list --seed 3 -- true", "--seed: does nothing with --list"),
         ("--files . --recover 'c {dir}' --platform adr -- true", "--platform: there is no"),
+        *(
+            (f"--files . --recover 'c {{dir}}' {option}={number} -- true", option)
+            for option in (
+                *("--budget", "--record-limit", "--time-limit", "--memory-limit"),
+                *("--seed", "--jobs", "--acks-fd", "--ok"),
+            )
+            for number in ("nan", "inf", "1e999", "-1", str(2**64))
+        ),
     ],
 )
 def test_bad_input_is_refused_before_anything_runs(

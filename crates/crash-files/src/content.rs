@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, LazyLock, OnceLock};
 
+use sardonyx_crash_test::recovery::damage::damage;
+
 pub const PAGE: usize = 4096;
 /// Disks promise to write this many bytes whole or not at all.
 pub const SECTOR: u64 = 512;
@@ -42,15 +44,16 @@ impl FileContent {
         self.size
     }
 
-    /// The first `size` bytes of a file.
+    /// The first `size` bytes of a file; `go_on` is asked now and then.
     ///
     /// # Errors
-    /// It cannot be read.
-    pub fn read(file: &File, size: u64) -> io::Result<FileContent> {
+    /// It cannot be read, or is not to be read to its end.
+    pub fn read(file: &File, size: u64, go_on: &dyn Fn() -> bool) -> io::Result<FileContent> {
         let mut content = FileContent::default();
         let mut bytes = vec![0; 1 << 20];
         let mut at = 0;
         while at < size {
+            check(go_on)?;
             let wanted = (size - at).min(bytes.len() as u64) as usize;
             let got = file.read_at(&mut bytes[..wanted], at)?;
             if got == 0 {
@@ -130,18 +133,35 @@ impl FileContent {
         }
     }
 
-    /// Writes it into an empty file; pages of zeros stay holes.
+    /// Writes it into an empty file; pages of zeros stay holes. `go_on` is asked now and then.
     ///
     /// # Errors
-    /// No room.
-    pub fn put(&self, file: &File) -> io::Result<()> {
+    /// No room, or it is not to be written to its end.
+    pub fn put(&self, file: &File, go_on: &dyn Fn() -> bool) -> io::Result<()> {
         file.set_len(self.size)?;
         for (at, page, length) in self.parts() {
+            if at.is_multiple_of(1 << 20) {
+                check(go_on)?;
+            }
             if !Arc::ptr_eq(page, &ZEROS) {
                 file.write_all_at(&page.bytes[..length], at)?;
             }
         }
         Ok(())
+    }
+
+    /// Damages all bytes below the size, page by page; `place` tells the file from others.
+    pub fn damage(&mut self, form: u32, place: u64) {
+        let size = self.size as usize;
+        self.pages
+            .resize_with(size.div_ceil(PAGE), || ZEROS.clone());
+        for (number, page) in self.pages.iter_mut().enumerate() {
+            let mut bytes = page.bytes;
+            let at = number * PAGE;
+            let length = (size - at).min(PAGE);
+            damage(form, place + at as u64, &mut bytes[..length]);
+            *page = Page::new(bytes);
+        }
     }
 
     pub fn bytes(&self) -> Vec<u8> {
@@ -186,13 +206,22 @@ impl FileContent {
     }
 }
 
+/// An error if what takes long is not to go on.
+pub fn check(go_on: &dyn Fn() -> bool) -> io::Result<()> {
+    match go_on() {
+        true => Ok(()),
+        // `Interrupted` would have the standard library try again.
+        false => Err(io::ErrorKind::TimedOut.into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn text(content: &FileContent) -> Vec<u8> {
         let file = tempfile::tempfile().unwrap();
-        content.put(&file).unwrap();
+        content.put(&file, &|| true).unwrap();
         let mut bytes = vec![0; content.size() as usize];
         file.read_exact_at(&mut bytes, 0).unwrap();
         bytes
@@ -209,11 +238,38 @@ mod tests {
         assert_eq!(text(&content), b"ab\0\0\0");
     }
 
+    /// Page by page it is the same damage as all at once.
+    #[test]
+    fn damage_is_that_of_the_whole_file() {
+        let bytes: Vec<u8> = (0..9001).map(|at| at as u8).collect();
+        for form in [0, 1, 2, 3] {
+            let mut content = FileContent::default();
+            content.write(0, &bytes);
+            content.resize(9001);
+            content.damage(form, 7 << 40);
+            let mut whole = bytes.clone();
+            damage(form, 7 << 40, &mut whole);
+            assert!(text(&content) == whole, "{form}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_to_be_read_to_its_end_is_an_error() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(3 << 20).unwrap();
+        let asked = std::cell::Cell::new(0);
+        let twice = || asked.replace(asked.get() + 1) < 2;
+        assert!(FileContent::read(&file, 3 << 20, &twice).is_err());
+        assert_eq!(asked.get(), 3);
+        let content = FileContent::read(&file, 3 << 20, &|| true).unwrap();
+        assert!(content.put(&file, &|| false).is_err());
+    }
+
     #[test]
     fn differences_are_whole_sectors() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(9000).unwrap();
-        let content = FileContent::read(&file, 9000).unwrap();
+        let content = FileContent::read(&file, 9000, &|| true).unwrap();
         assert!(content.differences(&file).unwrap().is_empty());
         file.write_all_at(b"x", 600).unwrap();
         file.write_all_at(b"y", 1024).unwrap();

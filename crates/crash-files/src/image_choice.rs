@@ -38,6 +38,10 @@ pub struct FolderImage {
 const STRIDE: u32 = 16;
 /// At one cut this many parts of operations are left out or alone at most: the last ones, and as many drawn ones.
 const PARTS: usize = 32;
+/// The images of one cut have at most about this many effects in all; with more effects, fewer parts are tried.
+const EFFECTS: usize = 1 << 26;
+/// At most this many images are made of one part.
+const OF_PART: usize = 6;
 /// A round draws this many images of one cut.
 const DRAWN: usize = 4;
 
@@ -292,8 +296,11 @@ fn some_parts(
     random: &mut impl Rng,
 ) -> Vec<(OperationPart, Vec<u32>)> {
     let mut parts = parts(model, optional);
-    while parts.len() > PARTS * 2 {
-        let early = parts.len() - PARTS;
+    let most = PARTS
+        .min(EFFECTS / (2 * OF_PART * optional.len().max(1)))
+        .max(1);
+    while parts.len() > most * 2 {
+        let early = parts.len() - most;
         parts.swap_remove(random.random_range(0..early));
     }
     parts

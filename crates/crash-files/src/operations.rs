@@ -59,6 +59,24 @@ pub enum Act {
     },
 }
 
+impl Act {
+    /// The file or folder that it is done to, if it has one of its own.
+    pub fn inode(&self) -> Option<Inode> {
+        match self {
+            Act::Create { inode, .. }
+            | Act::Link { inode, .. }
+            | Act::Rename { inode, .. }
+            | Act::Write { inode, .. }
+            | Act::Resize { inode, .. }
+            | Act::Sync { inode, .. }
+            | Act::Fail { inode } => Some(*inode),
+            Act::Unlink { .. } | Act::Exchange { .. } | Act::SyncAll | Act::Acknowledge { .. } => {
+                None
+            }
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sync {
     /// fsync, `O_SYNC`

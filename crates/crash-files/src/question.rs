@@ -20,6 +20,12 @@ pub struct Question {
     /// The program's descriptor whose text is in `{acks}`.
     #[serde(default = "defaults::standard_output")]
     pub acks_fd: i32,
+    /// Whether the text of every socket is in `{acks}`, and not that of a descriptor.
+    #[serde(default)]
+    pub acks_socket: bool,
+    /// Whether the program may fail, or be ended by its limit.
+    #[serde(default)]
+    pub allow_failure: bool,
     /// Exit statuses that are no violation.
     #[serde(default = "defaults::zero")]
     pub ok: Vec<i32>,

@@ -1,5 +1,8 @@
 //! The report as one JSON document, in the shape of the other crash tests' reports.
 
+use sardonyx_crash_test::recovery::ending::Ended;
+use sardonyx_crash_test::recovery::without_numbers;
+use sardonyx_crash_test::report::verdict;
 use serde_json::{Value, json};
 
 use crate::image_choice::{OperationPart, PASSES};
@@ -21,6 +24,7 @@ pub fn report(explored: &Explored) -> Value {
             let summary = cause["summary"].as_str().unwrap_or_default();
             cause["summary"] = format!("with {fault}: {summary}").into();
             cause["kept"] = Value::Null;
+            cause["fault"] = without_numbers(fault).into();
             causes.push(cause.clone());
         }
         errors.push(json!({
@@ -31,10 +35,8 @@ pub fn report(explored: &Explored) -> Value {
     let violations = |run: &Explored| run.found.violations;
     let more: u64 = explored.errors.iter().map(|(_, run)| violations(run)).sum();
     told["violations"] = (violations(explored) + more).into();
-    if more > 0 {
-        told["fails"] = true.into();
-        told["verdict"] = "violation".into();
-    }
+    let ending = verdict::told(violations(explored) + more > 0, &explored.found.doubts);
+    extend(&mut told, ending);
     told["causes"] = causes.into();
     told["errors"] = errors.into();
     told
@@ -45,17 +47,15 @@ fn one_report(explored: &Explored) -> Value {
     let operations = &recording.operations;
     let count = |what: fn(&Operation) -> bool| operations.iter().filter(|o| what(o)).count();
     let left: Vec<&str> = PASSES.iter().skip(found.passes).copied().collect();
-    let fails = found.violations > 0;
-    let verdict = match (fails, &found.unsaid) {
-        (true, _) => "violation",
-        (_, Some(_)) => "nothing can be said",
-        _ => "no violation",
-    };
     let mut causes: Vec<&Cause> = found.causes.iter().collect();
     causes.sort_by_key(|cause| (cause.reduced.in_order, std::cmp::Reverse(cause.violations)));
-    json!({
+    let ended = match recording.ended {
+        Ended::TimedOut => "signal 9, by --record-limit".to_owned(),
+        ended => ended.to_string(),
+    };
+    let mut told = json!({
         "program": recording.commands.first(),
-        "ended": recording.ended,
+        "ended": ended,
         "program_said": explored.said,
         "recorded_s": recording.seconds,
         "operations": operations.len(),
@@ -81,11 +81,20 @@ fn one_report(explored: &Explored) -> Value {
         "violations": found.violations,
         "unreduced": found.unreduced,
         "first_violation_s": found.causes.iter().map(|cause| cause.seconds).min_by(f64::total_cmp),
-        "fails": fails,
-        "unsaid": found.unsaid,
-        "verdict": verdict,
+        "rests_on": found.rests_on,
         "causes": causes.iter().map(|cause| shown(explored, cause)).collect::<Vec<_>>(),
-    })
+    });
+    extend(
+        &mut told,
+        verdict::told(found.violations > 0, &found.doubts),
+    );
+    told
+}
+
+fn extend(told: &mut Value, more: Value) {
+    if let (Value::Object(told), Value::Object(more)) = (told, more) {
+        told.extend(more);
+    }
 }
 
 /// The operations one by one, with what each makes sure.
@@ -200,9 +209,15 @@ fn one_part(
     let at = operation as usize;
     let place = &explored.places[at];
     let kept = &explored.recording.operations[at];
+    // A library's own calls come before the line that is named.
+    let own = place
+        .stack
+        .iter()
+        .position(|frame| Some(frame) == place.frame.as_ref());
     let calls: Vec<String> = place
         .stack
         .iter()
+        .skip(own.unwrap_or(0))
         .take(CALLS)
         .map(|frame| {
             let function = frame.function.as_deref().unwrap_or("?");
@@ -211,6 +226,7 @@ fn one_part(
         .collect();
     json!({
         "place": place.text,
+        "key": place.key,
         "frame": place.frame,
         "operation": kept.shown,
         "number": at,

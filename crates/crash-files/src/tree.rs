@@ -9,14 +9,25 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sardonyx_crash_test::recovery::damage::damage;
+use sardonyx_crash_test::interrupt::Interrupt;
+use sardonyx_crash_test::{CrashTestError, Result};
 
-use crate::content::FileContent;
+use crate::content::{FileContent, check};
 use crate::operations::{Act, Name};
 
 /// A file, a folder or a symbolic link, by its number in the tree; links of one file share it.
 pub type Inode = u32;
 pub const ROOT: Inode = 0;
+/// A folder's files may have this many bytes in all: *assumed*, what a machine has for each of a few workers.
+pub const MOST_BYTES: u64 = 1 << 30;
+
+pub fn too_large(folder: &Path) -> CrashTestError {
+    CrashTestError::new(format!(
+        "--files {}: its files have more than {MOST_BYTES} bytes, and every image is a copy of them in memory; name a folder with \
+         less, or have the program write less",
+        folder.display()
+    ))
+}
 
 #[derive(Clone, Debug)]
 pub enum FileNode {
@@ -56,21 +67,29 @@ impl FileTree {
     /// Reads a folder, and the identity of every inode on its file system. Sockets, pipes and devices are left out.
     ///
     /// # Errors
-    /// Something cannot be read.
-    pub fn read(folder: &Path) -> io::Result<(FileTree, Vec<(u64, u64)>)> {
+    /// Something cannot be read; it holds more than [`MOST_BYTES`]; the user wants an end.
+    pub fn read(folder: &Path, interrupt: &Interrupt) -> Result<(FileTree, Vec<(u64, u64)>)> {
         let mut tree = FileTree {
             nodes: Vec::new(),
             modes: Arc::default(),
         };
         let mut identities = Vec::new();
-        tree.read_node(folder, &mut identities)?;
-        Ok((tree, identities))
+        let mut read = 0;
+        let done = tree.read_node(folder, &mut identities, &mut read, interrupt);
+        interrupt.check()?;
+        match done {
+            Ok(_) => Ok((tree, identities)),
+            Err(_) if read > MOST_BYTES => Err(too_large(folder)),
+            Err(e) => Err(CrashTestError::io(folder.display())(e)),
+        }
     }
 
     fn read_node(
         &mut self,
         path: &Path,
         identities: &mut Vec<(u64, u64)>,
+        read: &mut u64,
+        interrupt: &Interrupt,
     ) -> io::Result<Option<Inode>> {
         let metadata = match identities.is_empty() {
             true => fs::metadata(path)?,
@@ -89,10 +108,14 @@ impl FileTree {
         } else if kind.is_symlink() {
             FileNode::Link(fs::read_link(path)?.as_os_str().into())
         } else if kind.is_file() {
-            FileNode::File(Arc::new(FileContent::read(
-                &File::open(path)?,
-                metadata.len(),
-            )?))
+            *read = read.saturating_add(metadata.len());
+            if *read > MOST_BYTES {
+                return Err(io::ErrorKind::FileTooLarge.into());
+            }
+            let (file, length) = (File::open(path)?, metadata.len());
+            FileNode::File(Arc::new(FileContent::read(&file, length, &|| {
+                !interrupt.is_set()
+            })?))
         } else {
             return Ok(None);
         };
@@ -102,7 +125,7 @@ impl FileTree {
             let mut entries: Vec<_> = fs::read_dir(path)?.collect::<Result<_, _>>()?;
             entries.sort_by_key(fs::DirEntry::file_name);
             for entry in entries {
-                let target = self.read_node(&entry.path(), identities)?;
+                let target = self.read_node(&entry.path(), identities, read, interrupt)?;
                 if target.is_some() {
                     self.enter(inode, &entry.file_name(), target);
                 }
@@ -122,6 +145,15 @@ impl FileTree {
             FileNode::File(content) => Some(content),
             _ => None,
         }
+    }
+
+    /// The bytes of all files, holes included, whether a name leads to them or not.
+    pub fn bytes(&self) -> u64 {
+        let sizes = self.nodes.iter().map(|node| match node {
+            FileNode::File(content) => content.size(),
+            FileNode::Folder(_) | FileNode::Link(_) => 0,
+        });
+        sizes.fold(0, u64::saturating_add)
     }
 
     pub fn content_mut(&mut self, inode: Inode) -> Option<&mut FileContent> {
@@ -191,9 +223,7 @@ impl FileTree {
             .collect();
         for &inode in &files {
             if let Some(content) = tree.content_mut(inode as Inode) {
-                let (mut bytes, place) = (content.bytes(), (inode as u64) << 40);
-                damage(form, place, &mut bytes);
-                content.write(0, &bytes);
+                content.damage(form, (inode as u64) << 40);
             }
         }
         if form.is_multiple_of(2) && !files.is_empty() {
@@ -250,19 +280,19 @@ impl FileTree {
         }
     }
 
-    /// Makes a folder that does not exist, with all of it.
+    /// Makes a folder that does not exist, with all of it; `go_on` is asked now and then.
     ///
     /// # Errors
-    /// There is no room.
-    pub fn put(&self, folder: &Path) -> io::Result<()> {
-        self.put_node(ROOT, folder, &mut BTreeMap::new(), 0)
+    /// There is no room, or it is not to be made to its end.
+    pub fn put(&self, folder: &Path, go_on: &dyn Fn() -> bool) -> io::Result<()> {
+        self.put_node(ROOT, folder, &mut BTreeMap::new(), 0, go_on)
     }
 
     /// Makes a folder that exists hold all of it, and nothing else.
     ///
     /// # Errors
     /// There is no room, or something may not be removed.
-    pub fn restore(&self, folder: &Path) -> io::Result<()> {
+    pub fn restore(&self, folder: &Path, go_on: &dyn Fn() -> bool) -> io::Result<()> {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
             match entry.file_type()?.is_dir() {
@@ -273,7 +303,7 @@ impl FileTree {
         let mut made = BTreeMap::new();
         if let FileNode::Folder(entries) = &self.nodes[ROOT as usize] {
             for (name, target) in entries.iter() {
-                self.put_node(*target, &folder.join(name), &mut made, 0)?;
+                self.put_node(*target, &folder.join(name), &mut made, 0, go_on)?;
             }
         }
         Ok(())
@@ -285,21 +315,23 @@ impl FileTree {
         path: &Path,
         made: &mut BTreeMap<Inode, PathBuf>,
         depth: usize,
+        go_on: &dyn Fn() -> bool,
     ) -> io::Result<()> {
+        check(go_on)?;
         let mode = self.modes[inode as usize];
         match &self.nodes[inode as usize] {
             FileNode::Link(target) => symlink(&**target, path)?,
             FileNode::File(_) if made.contains_key(&inode) => fs::hard_link(&made[&inode], path)?,
             FileNode::File(content) => {
                 let file = File::create_new(path)?;
-                content.put(&file)?;
+                content.put(&file, go_on)?;
                 file.set_permissions(Permissions::from_mode(mode | 0o600))?;
                 made.insert(inode, path.to_owned());
             }
             FileNode::Folder(entries) => {
                 fs::create_dir(path)?;
                 for (name, target) in entries.iter().filter(|_| depth < DEEPEST) {
-                    self.put_node(*target, &path.join(name), made, depth + 1)?;
+                    self.put_node(*target, &path.join(name), made, depth + 1, go_on)?;
                 }
             }
         }
@@ -310,8 +342,8 @@ impl FileTree {
     ///
     /// # Errors
     /// Something cannot be read.
-    pub fn difference(&self, folder: &Path) -> io::Result<Option<String>> {
-        let (other, _) = FileTree::read(folder)?;
+    pub fn difference(&self, folder: &Path, interrupt: &Interrupt) -> Result<Option<String>> {
+        let (other, _) = FileTree::read(folder, interrupt)?;
         Ok(self.difference_below(ROOT, &other, ROOT, Path::new("")))
     }
 
@@ -361,13 +393,39 @@ mod tests {
         fs::write(at("from/sub/a"), "text").unwrap();
         fs::hard_link(at("from/sub/a"), at("from/b")).unwrap();
         symlink("sub/a", at("from/c")).unwrap();
-        let (tree, identities) = FileTree::read(&at("from")).unwrap();
+        let (tree, identities) = FileTree::read(&at("from"), &Interrupt::default()).unwrap();
         assert_eq!(identities.len(), 4);
-        tree.put(&at("to")).unwrap();
+        tree.put(&at("to"), &|| true).unwrap();
         assert_eq!(fs::read_to_string(at("to/c")).unwrap(), "text");
         assert_eq!(fs::metadata(at("to/b")).unwrap().nlink(), 2);
-        assert_eq!(tree.difference(&at("to")).unwrap(), None);
+        assert_eq!(
+            tree.difference(&at("to"), &Interrupt::default()).unwrap(),
+            None
+        );
         fs::write(at("to/sub/a"), "Text").unwrap();
-        assert_eq!(tree.difference(&at("to")).unwrap().unwrap(), "b");
+        assert_eq!(
+            tree.difference(&at("to"), &Interrupt::default())
+                .unwrap()
+                .unwrap(),
+            "b"
+        );
+    }
+
+    /// A hole counts too, because a recovery may read it.
+    #[test]
+    fn a_folder_that_is_too_large_is_refused_before_it_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = File::create(folder.path().join("large")).unwrap();
+        file.set_len(MOST_BYTES + 1).unwrap();
+        let error = FileTree::read(folder.path(), &Interrupt::default()).unwrap_err();
+        assert!(
+            error.to_string().contains("more than 1073741824 bytes"),
+            "{error}"
+        );
+        file.set_len(1).unwrap();
+        let interrupt = Interrupt::default();
+        interrupt.set();
+        let error = FileTree::read(folder.path(), &interrupt).unwrap_err();
+        assert!(matches!(error, CrashTestError::Cancelled), "{error}");
     }
 }

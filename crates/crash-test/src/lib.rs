@@ -8,6 +8,7 @@
 //! `docs/crash-test/real-programs.md` tells the whole. Left out: bit errors, and reserve power that fails.
 
 pub mod images;
+pub mod interrupt;
 pub mod question;
 pub mod recording;
 pub mod recovery;

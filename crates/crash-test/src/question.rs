@@ -1,13 +1,15 @@
 //! The question that a crash test answers.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::Result;
+use crate::interrupt::Interrupt;
 use crate::recording::Recording;
 use crate::recording::persistence::Platform;
+use crate::{CrashTestError, Result};
 
 /// A recording, one of its mapped files, and the command that recovers from an image of it.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -55,6 +57,9 @@ pub struct Question {
     /// The number of workers; 0: one for each processor.
     #[serde(default)]
     pub threads: usize,
+    /// Whether the recorded program may have failed, or been ended early.
+    #[serde(default)]
+    pub allow_failure: bool,
     /// The name of the one image to run the recovery on, instead of exploring.
     pub replay: Option<String>,
     /// A folder for the images of each cause.
@@ -82,14 +87,26 @@ impl Question {
     }
 
     /// Opens the recording, reduced to its pools, in the units of a platform.
-    pub fn opened(&self, platform: Platform) -> Result<Recording> {
+    pub fn opened(&self, platform: Platform, interrupt: &Interrupt) -> Result<Recording> {
         let pools: Vec<PathBuf> = [&self.pool]
             .into_iter()
             .chain(&self.more_pools)
             .cloned()
             .collect();
-        Recording::open_on(&self.recording, &pools, platform)
+        Recording::open_on(&self.recording, &pools, platform, interrupt)
     }
+}
+
+/// A question's seconds as a duration; `option` is where they come from.
+///
+/// # Errors
+/// It is no number, or below zero, or longer than anything lasts.
+pub fn seconds(option: &str, seconds: f64) -> Result<Duration> {
+    Duration::try_from_secs_f64(seconds).map_err(|_| {
+        CrashTestError::new(format!(
+            "{option} {seconds}: is no time; give seconds from 0 on"
+        ))
+    })
 }
 
 mod defaults {

@@ -1,11 +1,17 @@
 //! Helpers of tests: recordings made by hand, and all that an exploration of one needs.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use sardonyx_trace::line::Virtual;
+use sardonyx_trace::{Level, Op, Provenance, Record, TraceWriter};
+use serde_json::{Map, Value, json};
+
 use crate::images::copy;
+use crate::interrupt::Interrupt;
 use crate::question::Question;
 use crate::recording::persistence::Platform;
-use crate::recording::pools::Pool;
+use crate::recording::pools::{FILE_LINES, FILES, Pool};
 use crate::recording::versions::Versions;
 use crate::recording::{Act, Event, LINE, NOWHERE, PersistenceUnit, Recording};
 use crate::recovery::Recovery;
@@ -93,6 +99,7 @@ pub(crate) fn shared(program: &[(u16, Do)], words: &[&str]) -> SearchState {
         time: Duration::from_secs(20),
         memory: 1 << 32,
         oracle: None,
+        interrupt: Interrupt::default(),
     };
     let clock = Clock::new(Some(Duration::from_secs(600)));
     SearchState::new(recovery, recording(program), clock, Refusal::Status)
@@ -108,4 +115,42 @@ pub(crate) fn on_a_bench<T>(shared: &SearchState, test: impl FnOnce(&mut Bench<'
 pub(crate) fn question() -> Question {
     let asked = r#"{"recording": "recording", "pool": "pool", "recover": [], "budget": 600, "source": false}"#;
     serde_json::from_str(asked).expect("all else has a default")
+}
+
+/// Writes a recording of a store to each of two files, whose provenance `change` may spoil.
+pub(crate) fn written(folder: &Path, change: impl FnOnce(&mut Map<String, Value>)) -> PathBuf {
+    let hash = |bytes: &[u8]| blake3::hash(bytes).to_hex().to_string();
+    let file = |number: u64, name: &str| {
+        let ground = json!({"bytes": 4096, "hash": hash(&[0; 4096]), "zeros": true});
+        json!({
+            "path": format!("/mnt/pm/{name}"), "first_line": FILES + number * FILE_LINES, "bytes": 4096,
+            "ground": ground, "mapped": [[FILES + number * FILE_LINES, 0x7f00_0000_0000_u64, 4096]],
+        })
+    };
+    let mut provenance = Provenance {
+        level: Level::Cpu,
+        ..Provenance::default()
+    };
+    provenance.more.insert(
+        "files".to_owned(),
+        json!([file(0, "pool"), file(1, "other")]),
+    );
+    change(&mut provenance.more);
+    let path = folder.join("r.parquet");
+    let mut writer = TraceWriter::with_level(&path, provenance, 1).unwrap();
+    for number in [0, 1] {
+        let line = Virtual(FILES + number * FILE_LINES);
+        for op in [Op::Store, Op::Clwb, Op::Fence] {
+            let record = Record {
+                gap: 1,
+                thread: 0,
+                op,
+                line,
+                data: (op == Op::Store).then_some([7; 64]),
+            };
+            writer.push(&record).unwrap();
+        }
+    }
+    writer.finish().unwrap();
+    path
 }

@@ -215,3 +215,70 @@ fn an_image_has_a_name_that_gives_it_back() {
         assert!(Image::named(wrong, &made, &course).is_err(), "{wrong}");
     }
 }
+
+/// A program whose fences all leave something else pending, and one line that must not be early: an image with that
+/// line alone comes among the first, however many kinds of moments come before it.
+#[test]
+fn images_that_press_something_else_come_first() {
+    const MOMENTS: u32 = 2000;
+    const FAULT: u32 = 11;
+    // A moment's kind is how many lines have how many stores since their last flush.
+    let mut program: Vec<(u16, Do)> = Vec::new();
+    for number in 0..MOMENTS {
+        program.push((0, Store(10, number as u8)));
+        let drawn = number.wrapping_mul(2_654_435_761);
+        for line in 0..10 {
+            let times = drawn >> (10 + 2 * line) & 3;
+            program.extend((0..=times).map(|time| (0, Store(line, (number + time) as u8 | 1))));
+        }
+        if number == MOMENTS / 2 {
+            program.push((0, Store(FAULT, 1)));
+        }
+        program.extend([(0, Clwb(10)), (0, Fence)]);
+        program.extend((0..10).map(|line| (0, Clwb(line))));
+        program.push((0, Fence));
+    }
+    let recording = recording(&program);
+    let course = Course::from_recording(&recording, Platform::Adr);
+    let slot = recording
+        .lines
+        .iter()
+        .position(|line| line.line == FAULT)
+        .unwrap() as u32;
+    let fails = |image: &Image| image.over.len() == 1 && image.over[0].slot == slot;
+    let scope = Scope {
+        platform: Platform::Adr,
+        tear: false,
+        start: 0,
+        end: u32::MAX,
+        seed: 1,
+        acks: false,
+    };
+    let first = |passes: &[crate::images::ImagePass]| {
+        let (mut seen, mut count, mut found) = (FxHashSet::default(), 0, None);
+        for &pass in passes {
+            each(
+                &recording,
+                &course,
+                scope,
+                pass,
+                &mut seen,
+                &|| true,
+                |image| {
+                    count += 1;
+                    if fails(&image) {
+                        found = Some(count);
+                        return Given::Enough;
+                    }
+                    Given::Taken
+                },
+            );
+            if found.is_some() {
+                break;
+            }
+        }
+        found.expect("it is among them")
+    };
+    let (classes, moments) = (first(&PASSES), first(&PASSES[1..]));
+    assert!(classes * 2 < moments, "{classes} and {moments}");
+}

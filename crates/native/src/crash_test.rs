@@ -2,7 +2,7 @@
 use pyo3::prelude::*;
 use sardonyx::config::Machine;
 use sardonyx_crash::Readable;
-use sardonyx_crash_test::question::Question;
+use sardonyx_crash_test::question::{self, Question};
 use sardonyx_crash_test::recording::orders;
 use sardonyx_crash_test::report::report;
 use sardonyx_crash_test::search::explore;
@@ -14,7 +14,6 @@ use sardonyx_crash_test::recording::persistence::Platform;
 use sardonyx_crash_test::recovery::Recovery;
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use crate::progress::Progress;
 use crate::{bad, read};
@@ -28,7 +27,10 @@ pub fn crash_test(
 ) -> PyResult<String> {
     let question: Question = read(question_json)?;
     let tell = Progress::listener(progress);
-    let answer = py.detach(|| explore::explore(&question, &tell).map(|e| report(&question, &e)));
+    let interrupt = Progress::interrupt(progress);
+    let answer = py.detach(|| {
+        explore::explore(&question, &interrupt, &tell).map(|explored| report(&question, &explored))
+    });
     Ok(answer.map_err(bad)?.to_string())
 }
 
@@ -39,11 +41,13 @@ pub fn crash_orders(
     question_json: &str,
     from_row: u64,
     most: usize,
+    progress: Option<&Progress>,
 ) -> PyResult<Vec<String>> {
     let question: Question = read(question_json)?;
+    let interrupt = Progress::interrupt(progress);
     let answer = py.detach(|| {
         let platform = Platform::named(&question.platform).unwrap_or(Platform::Adr);
-        let recording = question.opened(platform)?;
+        let recording = question.opened(platform, &interrupt)?;
         orders::orders(&recording, from_row, most, question.wants_acks())
     });
     let orders = answer.map_err(bad)?;
@@ -59,9 +63,11 @@ pub fn crash_lint(
     pools: Vec<PathBuf>,
     source: bool,
     folder: Option<&str>,
+    progress: Option<&Progress>,
 ) -> PyResult<String> {
+    let interrupt = Progress::interrupt(progress);
     let answer = py.detach(|| {
-        let recording = Recording::open(Path::new(recording), &pools)?;
+        let recording = Recording::open(Path::new(recording), &pools, &interrupt)?;
         let linted = lint::lint(&recording, source)?;
         let [flushes, fences] = &linted.idle;
         if let Some(folder) = folder.map(Path::new) {
@@ -91,17 +97,20 @@ pub fn crash_designs(
     machine: &str,
     designs: Vec<String>,
     cuts: (u64, u64),
+    progress: Option<&Progress>,
 ) -> PyResult<String> {
     let question: Question = read(question_json)?;
+    let interrupt = Progress::interrupt(progress);
     let ((row, seconds), (cuts, every)) = (start, cuts);
     let answer = py.detach(|| {
-        let recording = question.opened(Platform::Adr)?;
+        let recording = question.opened(Platform::Adr, &interrupt)?;
         let recovery = Recovery {
             words: question.recover.clone(),
             ok: question.ok.clone(),
-            time: Duration::from_secs_f64(seconds),
+            time: question::seconds("the recovery's time limit", seconds)?,
             memory: question.memory_limit,
             oracle: None,
+            interrupt: interrupt.clone(),
         };
         let runner = OnReads::new(&recovery, &recording, every)?;
         let machine = Machine::load::<&str, &str>(machine, &[])
@@ -109,6 +118,7 @@ pub fn crash_designs(
         let start = recording.events.before(row);
         let mut all = Vec::new();
         for design in &designs {
+            interrupt.check()?;
             let shown = below(&recording, &machine, design, start, cuts, Some(&runner))?;
             let told = |readable: &Readable| {
                 let lost = readable.unreadable.iter();

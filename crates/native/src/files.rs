@@ -16,8 +16,9 @@ pub fn crash_files(
 ) -> PyResult<String> {
     let question: Question = read(question_json)?;
     let tell = Progress::listener(progress);
+    let interrupt = Progress::interrupt(progress);
     let answer = py.detach(|| {
-        let explored = explore(&question, &tell)?;
+        let explored = explore(&question, &interrupt, &tell)?;
         let mut told = report(&explored);
         if question.recover.is_empty() {
             told["list"] = list(&explored);

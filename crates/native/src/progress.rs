@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pyo3::prelude::*;
+use sardonyx_crash_test::interrupt::Interrupt;
 
 #[derive(Debug, Default)]
 pub struct Counts {
     pub done: AtomicU64,
     /// The number of requests in all; 0 while unknown.
     pub total: AtomicU64,
-    pub cancelled: AtomicBool,
+    pub cancelled: Arc<AtomicBool>,
 }
 
 /// The progress of a run.
@@ -31,6 +32,15 @@ impl Progress {
             counts.done.store(done, Ordering::Relaxed);
             !counts.cancelled.load(Ordering::Relaxed)
         }
+    }
+}
+
+impl Progress {
+    /// What a crash test looks at to see whether the user has cancelled.
+    pub fn interrupt(progress: Option<&Progress>) -> Interrupt {
+        progress.map_or_else(Interrupt::default, |progress| {
+            progress.counts.cancelled.clone().into()
+        })
     }
 }
 

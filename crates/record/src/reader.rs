@@ -1,8 +1,9 @@
 //! The thread that follows one process: it reads the process's ring until the process ends or its trace is long enough.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use sardonyx_recorder::codec::CacheContents;
@@ -39,7 +40,8 @@ pub struct Reader {
     pub ring: Ring,
     pub stream: TraceStream,
     pub live: Arc<Live>,
-    pub done: Arc<AtomicBool>,
+    /// How the first process ended, once it has.
+    pub done: Arc<OnceLock<ExitStatus>>,
     pub process: u32,
     pub first: bool,
     pub emulator: Option<PathBuf>,
@@ -96,6 +98,11 @@ impl Reader {
         if nothing || self.ring.header().begun.load(Ordering::Acquire) == 0 {
             return Ok(None);
         }
+        // An end that the recorder asked for says nothing about the program.
+        let asked = self.stream.is_full() || self.live.is_stopped();
+        if let Some(status) = self.done.get().filter(|_| !asked) {
+            self.stream.exited(*status);
+        }
         Ok(Some(self.stream.finish()?))
     }
 
@@ -145,7 +152,7 @@ impl Reader {
     /// Whether the process writes no more. A child that its parent has not waited for still exists, but does not run.
     fn ended(&self) -> bool {
         if self.first {
-            return self.done.load(Ordering::Acquire);
+            return self.done.get().is_some();
         }
         match std::fs::read_to_string(format!("/proc/{}/stat", self.process)) {
             Ok(stat) => stat

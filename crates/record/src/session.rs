@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -42,7 +42,7 @@ pub struct RecordOutcome {
 }
 
 struct FollowedProcess {
-    done: Arc<AtomicBool>,
+    done: Arc<OnceLock<ExitStatus>>,
     thread: JoinHandle<Result<Option<RecordedTrace>>>,
 }
 
@@ -105,8 +105,8 @@ impl Session<'_> {
             }
             if status.is_none() {
                 status = child.try_wait().ok().flatten();
-                if status.is_some() {
-                    recorded[0].done.store(true, Ordering::Release);
+                if let Some(status) = status {
+                    let _ = recorded[0].done.set(status);
                 }
             }
             let failed = recorded[0].thread.is_finished() || problem.is_some();
@@ -289,7 +289,7 @@ impl Session<'_> {
         process: u32,
         first: bool,
     ) -> FollowedProcess {
-        let done = Arc::new(AtomicBool::new(false));
+        let done = Arc::new(OnceLock::new());
         let reader = Reader {
             ring,
             stream,

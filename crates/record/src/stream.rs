@@ -1,7 +1,9 @@
 //! Turns one process's events into one trace file.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 
 use sardonyx_recorder::codec::{self, CacheContents, Decoder, RecorderEvent, Undecodable};
 use sardonyx_recorder::maps::{FILE_LINES, FILES, ground_name};
@@ -160,6 +162,18 @@ impl TraceStream {
 
     pub fn records(&self) -> u64 {
         self.kept
+    }
+
+    /// Notes how the program ended by itself.
+    pub fn exited(&mut self, status: ExitStatus) {
+        let told = match (status.code(), status.signal()) {
+            (Some(status), _) => json!({"status": status}),
+            (None, signal) => json!({"signal": signal}),
+        };
+        self.writer
+            .provenance_mut()
+            .more
+            .insert("exit".into(), told);
     }
 
     pub fn has_ended(&self) -> bool {

@@ -1,7 +1,8 @@
 """The causes of a crash test for machines: SARIF, JUnit's XML, and a baseline of accepted causes.
 
-A cause is known again by the text of its lines of code, so that it stays accepted where lines are
-inserted above it. Left out: what people read.
+A cause is known again by the text of its lines of code and by what else tells faults apart: the
+files, the calls, the functions, and the order. It stays accepted where lines are inserted above it.
+Left out: what people read.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from sardonyx import _core
 from sardonyx.files import FileError, read_text
 
 #: The schema that a baseline file names.
-SCHEMA = "sardonyx-crash-test-baseline-1"
+SCHEMA = "sardonyx-crash-test-baseline-2"
 SARIF = "https://raw.githubusercontent.com/oasis-tcs/sarif-spec/main/sarif-2.1/schema/sarif-schema-2.1.0.json"
 
-#: Accepted causes, each as the texts of its early and of its late lines.
-Baseline = frozenset[tuple[tuple[str, ...], tuple[str, ...]]]
+#: A cause: what each of its stores or operations is, in the order of the program.
+Key = tuple[tuple[str, ...], ...]
+#: Accepted causes.
+Baseline = frozenset[Key]
 
 
 def _text(store: dict[str, Any]) -> str:
@@ -35,9 +38,22 @@ def _text(store: dict[str, Any]) -> str:
     return str(store["place"])
 
 
-def _key(cause: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    early, late = (tuple(sorted({_text(s) for s in cause[role]})) for role in ("early", "late"))
-    return early, late
+def _part(role: str, store: dict[str, Any]) -> tuple[str, ...]:
+    """What a store, or an operation on files, is known again by."""
+    if "operation" in store:
+        kind = "data" if store["class"] == "size" else store["class"]
+        return (role, _text(store), kind, *store["key"])
+    function = (store["frame"] or {}).get("function") or ""
+    return (role, _text(store), store["pool"] or "", function, store["through"] or "")
+
+
+def _key(cause: dict[str, Any]) -> Key:
+    """What a cause is known again by; empty if it has not been brought down to anything."""
+    stores = [(role, store) for role in ("early", "late") for store in cause[role]]
+    stores.sort(key=lambda each: each[1].get("number", each[1].get("row")))
+    parts = dict.fromkeys(_part(role, store) for role, store in stores)
+    found = "in another order of threads" if "order" in cause else cause.get("fault", "")
+    return (*parts, (found,)) if parts and found else tuple(parts)
 
 
 def read_baseline(path: Path) -> Baseline:
@@ -46,14 +62,17 @@ def read_baseline(path: Path) -> Baseline:
         held = json.loads(read_text(path))
         if held["schema"] != SCHEMA:
             raise KeyError(held["schema"])
-        return frozenset((tuple(c["early"]), tuple(c["late"])) for c in held["causes"])
+        causes = [[tuple(part) for part in cause] for cause in held["causes"]]
+        if not all(isinstance(text, str) for cause in causes for part in cause for text in part):
+            raise TypeError
+        return frozenset(map(tuple, causes))
     except FileError:
         raise
     except OSError as error:
         raise _core.SardonyxError(
             f"--baseline {path}: cannot be read: {error.strerror}; write one with --write-baseline"
         ) from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _core.SardonyxError(
             f"--baseline {path}: is not a baseline of this version; write one with --write-baseline"
         ) from error
@@ -61,19 +80,18 @@ def read_baseline(path: Path) -> Baseline:
 
 def baseline_of(found: dict[str, Any]) -> str:
     """The file that accepts all causes of a crash test, those already accepted too."""
-    keys = sorted({_key(cause) for cause in found["causes"]})
-    causes = [{"early": early, "late": late} for early, late in keys]
+    causes = sorted({_key(cause) for cause in found["causes"]} - {()})
     return json.dumps({"schema": SCHEMA, "causes": causes}, indent=1) + "\n"
 
 
 def accept(found: dict[str, Any], baseline: Baseline | None) -> None:
     """Say of each cause whether it is accepted, and of all whether all are.
 
-    What was not brought down to lines is not a cause, and is never accepted.
+    What was not brought down to lines is not a cause, and is never accepted. Where all is, finding
+    nothing else says no more than finding nothing.
     """
     for cause in found["causes"]:
-        known = (cause["early"] or cause["late"]) and _key(cause) in (baseline or ())
-        cause["accepted"] = bool(known)
+        cause["accepted"] = bool(key := _key(cause)) and key in (baseline or ())
     causes = found["causes"]
     found["all_accepted"] = (
         bool(causes)
@@ -81,6 +99,8 @@ def accept(found: dict[str, Any], baseline: Baseline | None) -> None:
         and not found["unreduced"]
         and not any(one["violations"] for one in found.get("inside", ()))
     )
+    if found["all_accepted"] and found["doubt"]:
+        found["verdict"], found["unsaid"] = "nothing can be said", found["doubt"]["why"]
 
 
 def _location(store: dict[str, Any]) -> dict[str, Any] | None:

@@ -12,8 +12,6 @@ from sardonyx import _core
 from sardonyx.questions import CrashFilesQuestion
 from sardonyx.runs.crash_test import words
 
-#: The most bytes of the folder: *assumed*, what a machine has for each of a few workers.
-MOST = 1 << 30
 PLATFORMS = ("ordered", "writeback", "strict")
 
 
@@ -33,12 +31,6 @@ def check_folder(folder: Path, place: str = "") -> None:
         raise _core.SardonyxError(
             f"{place}{folder}: is no folder; name the one that the program works in, or make it: "
             f"mkdir -p {folder}"
-        )
-    held = sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_symlink())
-    if held > MOST:
-        raise _core.SardonyxError(
-            f"{place}{folder}: holds {held:,} bytes, and every image is a copy of them in memory; "
-            f"give a folder with at most {MOST:,}"
         )
 
 

@@ -62,14 +62,20 @@ def given(word: str, pools: Sequence[str], folder: Path, acks: str = "{acks}") -
     return PLACES.sub(lambda found: names.get(found[1], found[0]), word)
 
 
-def lint(recording: str, pools: Sequence[str], source: bool, machine: str) -> dict[str, Any]:
+def lint(
+    recording: str,
+    pools: Sequence[str],
+    source: bool,
+    machine: str,
+    progress: _core.Progress | None = None,
+) -> dict[str, Any]:
     """What the recording shows without a run, and what its idle flushes and fences cost.
 
     The cost is the difference of two simulations of what the recording has of the pool, on a core
     of the machine, without encryption; all other instructions take their time and touch no memory.
     """
     with tempfile.TemporaryDirectory() as folder:
-        answer = _core.crash_lint(recording, list(pools), source, folder)
+        answer = _core.crash_lint(recording, list(pools), source, folder, progress)
         found: dict[str, Any] = json.loads(answer)
 
         def took(name: str) -> float:
@@ -78,7 +84,7 @@ def lint(recording: str, pools: Sequence[str], source: bool, machine: str) -> di
                 design="no-encryption",
                 machine=machine,
             )
-            ran = json.loads(_core.simulate(job.json(), None))
+            ran = json.loads(_core.simulate(job.json(), progress))
             return float(ran["metrics"]["simulated_ns"])
 
         if any(found["idle"].values()):

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use crate::content::FileContent;
 use crate::operations::{Act, Name, Sync};
 use crate::recording::process::{self, identity};
-use crate::recording::{Mapping, Recorder};
-use crate::tree::{FileNode, Inode};
+use crate::recording::{Mapping, OtherAcks, Recorder};
+use crate::tree::{FileNode, Inode, MOST_BYTES};
 
 pub(super) const STOPPING: &[i64] = &[
     libc::SYS_openat,
@@ -264,6 +264,11 @@ impl Recorder {
         }
         let follow = flags & (libc::O_NOFOLLOW | libc::O_EXCL) == 0;
         let place = self.given(thread, folder, path, follow)?;
+        // A pipe, a socket or a device is not followed, and opening it may wait for another process.
+        let special = |m: fs::Metadata| !(m.is_file() || m.is_dir() || m.is_symlink());
+        if fs::symlink_metadata(&place.full).is_ok_and(special) {
+            return None;
+        }
         match self.inode_of(&place.full) {
             None if flags & libc::O_CREAT != 0 => self.create("open", place),
             Some(inode) if flags & libc::O_TRUNC != 0 => {
@@ -487,9 +492,12 @@ impl Recorder {
         ))
     }
 
-    /// Whether the text for a descriptor is kept: the first process's by the descriptor's number, others' by the file
-    /// behind it.
-    fn is_kept(&mut self, thread: i32, fd: i32, leads: (u64, u64)) -> bool {
+    /// Whether the text for a descriptor is kept: of any socket, or of the first process's descriptor by its number, and
+    /// of others' by the file behind it.
+    fn is_kept(&mut self, thread: i32, fd: i32, leads: (u64, u64), socket: bool) -> bool {
+        if self.acks_socket {
+            return socket;
+        }
         let (kept, known) = self.acks;
         let process = self.threads.get(&thread).map(|thread| thread.process);
         if known.is_none() && fd == kept && process == Some(self.first) {
@@ -513,9 +521,16 @@ impl Recorder {
                 .position(|known| *known == identity(metadata)),
             metadata.file_type().is_socket(),
         );
-        let kept = self.is_kept(thread, fd as i32, identity(metadata));
-        if output.is_none() && !socket && !kept {
-            return None;
+        let kept = self.is_kept(thread, fd as i32, identity(metadata), socket);
+        let other = match output {
+            Some(0) => OtherAcks::Output,
+            Some(_) => OtherAcks::Error,
+            None if socket => OtherAcks::Socket,
+            None if kept => OtherAcks::Output,
+            None => return None,
+        };
+        if !kept {
+            self.other_acks.insert(other);
         }
         let text = match call {
             _ if !kept => Vec::new(),
@@ -585,6 +600,10 @@ impl Recorder {
             }
             PendingAct::Whole { fd, inode } => {
                 let length = process::file_metadata(thread, fd).map_or(0, |m| m.len());
+                self.grown |= length > MOST_BYTES;
+                if self.grown {
+                    return;
+                }
                 self.wrote(thread, &begun, (fd, inode), (0, length), None);
             }
             PendingAct::Map(mut mapping) => {
@@ -623,10 +642,12 @@ impl Recorder {
         let name = name.clone();
         self.push(thread, begun, Act::Create { name, inode });
         // A file that is moved in from elsewhere brings its contents.
+        self.grown |= kind.is_file() && metadata.len() > MOST_BYTES;
         if kind.is_file()
+            && !self.grown
             && metadata.len() > 0
             && let Ok(content) =
-                File::open(path).and_then(|f| FileContent::read(&f, metadata.len()))
+                File::open(path).and_then(|f| FileContent::read(&f, metadata.len(), &|| true))
         {
             let data = content.bytes();
             let offset = 0;

@@ -131,6 +131,8 @@ pub(super) const STACK_AND_RETURN: [usize; 2] = [7, 16];
 /// it.
 #[cfg(target_arch = "aarch64")]
 pub(super) const STACK_AND_RETURN: [usize; 2] = [31, 30];
+/// Whether a call puts the return address on the stack.
+pub(super) const CALLS_PUSH: bool = cfg!(target_arch = "x86_64");
 #[cfg(target_arch = "x86_64")]
 pub(super) const INSTRUCTION: usize = 16;
 #[cfg(target_arch = "aarch64")]

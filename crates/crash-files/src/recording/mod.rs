@@ -7,6 +7,7 @@
 #![allow(unsafe_code)]
 
 mod calls;
+mod go;
 mod machine;
 mod process;
 mod stack;
@@ -21,11 +22,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
+use sardonyx_crash_test::interrupt::Interrupt;
 use sardonyx_crash_test::recording::{Module, NOWHERE, Recording, Site};
+use sardonyx_crash_test::recovery::ending::Ended;
 use sardonyx_crash_test::{CrashTestError, Result};
 
+use crate::content::FileContent;
 use crate::operations::{Act, Operation};
-use crate::tree::{FileTree, Inode};
+use crate::tree::{FileTree, Inode, MOST_BYTES, too_large};
 use calls::{Begun, PendingAct};
 use machine::Registers;
 use process::MappedCode;
@@ -44,8 +48,30 @@ pub struct RecordedRun {
     pub faultable: Vec<Faultable>,
     /// The first path that differs in the end from what the recorded operations make.
     pub unexplained: Option<String>,
-    pub ended: String,
+    /// [`Ended::TimedOut`] if its limit ended it.
+    pub ended: Ended,
+    /// The kinds of places to which the program wrote text that is not kept, each with how it is named.
+    pub other_acks: BTreeSet<OtherAcks>,
     pub seconds: f64,
+}
+
+/// A kind of place to which a program may write what it promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OtherAcks {
+    Output,
+    Error,
+    Socket,
+}
+
+impl OtherAcks {
+    /// The place, and the option that names it.
+    pub fn named(self) -> &'static str {
+        match self {
+            OtherAcks::Output => "standard output (--acks-fd 1)",
+            OtherAcks::Error => "standard error (--acks-fd 2)",
+            OtherAcks::Socket => "a socket (--acks-socket)",
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -102,6 +128,8 @@ struct Recorder {
     outputs: Vec<(u64, u64)>,
     /// The descriptor of the first process whose text is kept, and the file behind it once something was written to it.
     acks: (i32, Option<(u64, u64)>),
+    acks_socket: bool,
+    other_acks: BTreeSet<OtherAcks>,
     first: i32,
     operations: Vec<Operation>,
     commands: Vec<String>,
@@ -118,6 +146,12 @@ struct Recorder {
     /// The thread whose operation is under way, and those that wait for its end.
     busy: Option<i32>,
     waiting: VecDeque<i32>,
+    /// The number of looks in a row at which that thread slept.
+    slept: u32,
+    /// The bytes of all files, those that were written in all, and whether either are too many.
+    bytes: u64,
+    written: u64,
+    grown: bool,
 }
 
 /// `PTRACE_O_*`: stops are told apart, all children are followed, and all end with us.
@@ -132,6 +166,10 @@ const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
 /// The pause between two looks while nothing stops: at first, and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_micros(5), Duration::from_millis(1));
 const AT_CALL: i32 = libc::SIGTRAP | 0x80;
+/// A thread that sleeps at this many looks in a row, a pause apart, waits for what another one does.
+const ASLEEP: u32 = 8;
+/// A program may write this many bytes in all, because each operation is kept with its bytes.
+const MOST_WRITTEN: u64 = 2 * MOST_BYTES;
 
 #[derive(Clone)]
 pub struct Run<'a> {
@@ -140,9 +178,9 @@ pub struct Run<'a> {
     pub limit: Duration,
     pub outputs: [&'a Path; 2],
     pub acks_fd: i32,
+    pub acks_socket: bool,
     pub fault: Option<Fault>,
-    /// Asked now and then whether the program may continue.
-    pub go_on: &'a (dyn Fn() -> bool + Sync),
+    pub interrupt: &'a Interrupt,
 }
 
 /// Runs a program to its end and records it.
@@ -164,8 +202,9 @@ impl Recorder {
     fn new(run: &Run<'_>) -> Result<Recorder> {
         let failed = || CrashTestError::io(run.folder.display());
         let root = run.folder.canonicalize().map_err(failed())?;
-        let (tree, identities) = FileTree::read(&root).map_err(failed())?;
+        let (tree, identities) = FileTree::read(&root, run.interrupt)?;
         let numbered = identities.into_iter().zip(0..);
+        let bytes = tree.bytes();
         Ok(Recorder {
             device: root.metadata().map_err(failed())?.dev(),
             root,
@@ -174,6 +213,8 @@ impl Recorder {
             inodes: numbered.collect(),
             outputs: Vec::new(),
             acks: (run.acks_fd, None),
+            acks_socket: run.acks_socket,
+            other_acks: BTreeSet::new(),
             first: 0,
             operations: Vec::new(),
             commands: Vec::new(),
@@ -188,6 +229,10 @@ impl Recorder {
             fault: run.fault,
             busy: None,
             waiting: VecDeque::new(),
+            slept: 0,
+            bytes,
+            written: 0,
+            grown: false,
         })
     }
 
@@ -244,19 +289,26 @@ impl Recorder {
                 )
             };
             let over = began.elapsed() > run.limit;
-            let asks = thread == 0 && pause == PAUSES.1;
-            if !cancelled && (over || (asks && !(run.go_on)())) {
+            if !cancelled && (over || self.grown || run.interrupt.is_set()) {
                 (late, cancelled) = (over, true);
                 self.kill();
             }
             match thread {
                 0 => {
+                    if pause == PAUSES.1 {
+                        self.look_at_busy();
+                    }
                     std::thread::sleep(pause);
                     pause = (pause * 2).min(PAUSES.1);
                     continue;
                 }
                 ..0 => break,
-                _ if libc::WIFSTOPPED(status) => self.stopped(thread, status),
+                _ if libc::WIFSTOPPED(status) => {
+                    self.stopped(thread, status);
+                    if cancelled {
+                        self.kill(); // one that was being started meanwhile
+                    }
+                }
                 _ => {
                     self.gone(thread);
                     if thread == first {
@@ -266,13 +318,15 @@ impl Recorder {
             }
             pause = PAUSES.0;
         }
+        run.interrupt.check()?;
+        if self.grown {
+            return Err(too_large(run.folder));
+        }
         if late {
             let limit = run.limit.as_secs_f64();
             self.note(&format!(
                 "the program was ended after {limit} s; --record-limit allows more"
             ));
-        } else if cancelled {
-            return Err(CrashTestError::Cancelled);
         }
         if self.commands.is_empty() {
             return Err(CrashTestError::new(format!(
@@ -280,17 +334,18 @@ impl Recorder {
                 run.words[0]
             )));
         }
-        self.finish(ended.unwrap_or_default(), began.elapsed().as_secs_f64())
+        let status = ended.unwrap_or_default();
+        let ended = match (late, libc::WIFEXITED(status)) {
+            (true, _) => Ended::TimedOut,
+            (_, true) => Ended::Status(libc::WEXITSTATUS(status)),
+            (_, false) => Ended::Signal(libc::WTERMSIG(status)),
+        };
+        self.finish(ended, began.elapsed().as_secs_f64(), run.interrupt)
     }
 
-    fn finish(mut self, status: i32, seconds: f64) -> Result<RecordedRun> {
+    fn finish(mut self, ended: Ended, seconds: f64, interrupt: &Interrupt) -> Result<RecordedRun> {
         self.compare_mapped(0, NOWHERE);
-        let unexplained = self.tree.difference(&self.root);
-        let unexplained = unexplained.map_err(CrashTestError::io(self.root.display()))?;
-        let ended = match libc::WIFEXITED(status) {
-            true => format!("exit status {}", libc::WEXITSTATUS(status)),
-            false => format!("signal {}", libc::WTERMSIG(status)),
-        };
+        let unexplained = self.tree.difference(&self.root, interrupt)?;
         Ok(RecordedRun {
             start: self.start,
             operations: self.operations,
@@ -300,6 +355,7 @@ impl Recorder {
             faultable: self.faultable,
             unexplained,
             ended,
+            other_acks: self.other_acks,
             seconds,
         })
     }
@@ -414,7 +470,9 @@ impl Recorder {
                     begun.site = self.site(thread);
                 }
                 let waits = matches!(begun.pending, PendingAct::Acknowledge { .. })
-                    || begun.shown.starts_with("splice");
+                    || ["splice", "sendfile"]
+                        .iter()
+                        .any(|call| begun.shown.starts_with(call));
                 self.compare_mapped(thread, begun.site);
                 self.consider_fault(thread, &begun);
                 if let Some(known) = self.threads.get_mut(&thread) {
@@ -482,12 +540,23 @@ impl Recorder {
         self.free(thread);
     }
 
+    /// Lets the next operation begin if the one that is under way waits for what another process does: to open the other
+    /// end of a pipe, or to give up a lease. It comes in the order when it ends. A call that waits for a disk cannot be
+    /// interrupted and does not sleep so.
+    fn look_at_busy(&mut self) {
+        let asleep = self.busy.filter(|&busy| process::sleeps(busy));
+        self.slept = if asleep.is_some() { self.slept + 1 } else { 0 };
+        if let Some(busy) = asleep.filter(|_| self.slept >= ASLEEP) {
+            self.free(busy);
+        }
+    }
+
     /// Lets the next operation begin if this thread's was under way.
     fn free(&mut self, thread: i32) {
         if self.busy != Some(thread) {
             return;
         }
-        self.busy = None;
+        (self.busy, self.slept) = (None, 0);
         while self.busy.is_none()
             && let Some(next) = self.waiting.pop_front()
         {
@@ -496,7 +565,17 @@ impl Recorder {
     }
 
     fn push(&mut self, thread: i32, begun: &Begun, act: Act) -> usize {
+        let size = |tree: &FileTree| {
+            let content = act.inode().and_then(|inode| tree.content(inode));
+            content.map_or(0, FileContent::size)
+        };
+        let before = size(&self.tree);
         self.tree.apply(&act);
+        self.bytes = (self.bytes.saturating_add(size(&self.tree))).saturating_sub(before);
+        if let Act::Write { data, .. } = &act {
+            self.written += data.len() as u64;
+        }
+        self.grown |= self.bytes > MOST_BYTES || self.written > MOST_WRITTEN;
         let process = self
             .threads
             .get(&thread)
@@ -518,6 +597,9 @@ impl Recorder {
 
     /// Records stores to mapped files since the last time.
     fn compare_mapped(&mut self, thread: i32, site: u32) {
+        if self.grown {
+            return; // nothing of it is told
+        }
         for mapping in self.mapped.values().cloned().collect::<Vec<_>>() {
             let Some(content) = self.tree.content(mapping.inode) else {
                 continue;

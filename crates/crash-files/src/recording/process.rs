@@ -134,6 +134,13 @@ pub(super) fn meant(thread: i32, folder: i32, path: &Path) -> Option<PathBuf> {
     Some(base.join(path))
 }
 
+/// Whether a thread waits in its system call and may be interrupted there (state S of `/proc/PID/stat`).
+pub(super) fn sleeps(thread: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{thread}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
+    state.is_some_and(|state| state.starts_with('S'))
+}
+
 pub(super) fn of_thread(thread: i32) -> i32 {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
     let group = status.lines().find_map(|line| line.strip_prefix("Tgid:"));

@@ -1,5 +1,5 @@
 //! The calls that led to a system call, by the unwinding tables of the program and its libraries (`.eh_frame`): they
-//! are there without debug information and without frame pointers.
+//! are there without debug information and without frame pointers. Code in Go has tables of its own ([`super::go`]).
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,8 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{Endianness, elf};
 use rustc_hash::FxHashMap;
 
-use super::machine::{INSTRUCTION, REGISTERS, Registers, STACK_AND_RETURN};
+use super::go::GoTable;
+use super::machine::{CALLS_PUSH, INSTRUCTION, REGISTERS, Registers, STACK_AND_RETURN};
 use super::process::{self, MappedCode};
 
 /// At most this many calls are looked at: *assumed* to be enough to leave the libraries.
@@ -24,6 +25,7 @@ struct UnwindTable {
     /// (offset in the file, length, address) of each loaded part
     parts: Vec<(u64, u64, u64)>,
     entries: Vec<FrameDescriptionEntry<SectionBytes>>,
+    go: Option<GoTable>,
 }
 
 impl UnwindTable {
@@ -37,13 +39,18 @@ impl UnwindTable {
             .map(|p| (p.p_offset(endian), p.p_filesz(endian), p.p_vaddr(endian)))
             .collect();
         let sections = header.sections(endian, &*bytes).ok()?;
-        let (_, frames) = sections.section_by_name(endian, b".eh_frame")?;
+        let go = GoTable::read(header, endian, &bytes);
+        let frames = sections.section_by_name(endian, b".eh_frame");
         let text = sections.section_by_name(endian, b".text");
         let text = text.map_or(0, |(_, section)| section.sh_addr(endian));
         let bases = BaseAddresses::default()
-            .set_eh_frame(frames.sh_addr(endian))
+            .set_eh_frame(frames.map_or(0, |(_, section)| section.sh_addr(endian)))
             .set_text(text);
-        let data = frames.data(endian, &*bytes).ok()?;
+        let data = match frames {
+            Some((_, section)) => section.data(endian, &*bytes).ok()?,
+            None if go.is_some() => &[],
+            None => return None,
+        };
         let frames = EhFrame::from(SectionBytes::new(data.into(), NativeEndian));
         let entries = entries(&frames, &bases);
         Some(UnwindTable {
@@ -51,6 +58,7 @@ impl UnwindTable {
             bases,
             parts,
             entries,
+            go,
         })
     }
 
@@ -61,6 +69,9 @@ impl UnwindTable {
         address: u64,
         registers: &[u64; REGISTERS],
     ) -> Option<[u64; REGISTERS]> {
+        if let Some(moved) = self.go.as_ref().and_then(|go| go.moved(address)) {
+            return go_caller(thread, moved, registers);
+        }
         let after =
             |entry: &FrameDescriptionEntry<SectionBytes>| entry.initial_address() <= address;
         let at = self.entries.partition_point(after);
@@ -92,6 +103,21 @@ impl UnwindTable {
         above[INSTRUCTION] = above[back];
         Some(above)
     }
+}
+
+/// The registers of the caller of a function in Go that has moved the stack pointer by so many bytes.
+fn go_caller(thread: i32, moved: u64, registers: &[u64; REGISTERS]) -> Option<[u64; REGISTERS]> {
+    let [stack, back] = STACK_AND_RETURN;
+    let mut above = *registers;
+    above[stack] = registers[stack].wrapping_add(moved);
+    if CALLS_PUSH {
+        above[back] = process::word(thread, above[stack])?;
+        above[stack] = above[stack].wrapping_add(8);
+    } else if moved > 0 {
+        above[back] = process::word(thread, registers[stack])?;
+    }
+    above[INSTRUCTION] = above[back];
+    Some(above)
 }
 
 fn entries(

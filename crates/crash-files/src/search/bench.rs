@@ -8,6 +8,7 @@ use sardonyx_crash_test::recovery::ending::Ended;
 use sardonyx_crash_test::recovery::left_behind::LeftBehind;
 use sardonyx_crash_test::recovery::opened_files::{PATIENCE, opened};
 use sardonyx_crash_test::recovery::{Recovery, RecoveryFiles, said};
+use sardonyx_crash_test::search::clock::Clock;
 use sardonyx_crash_test::{CrashTestError, Result};
 
 use crate::image_choice::FolderImage;
@@ -16,6 +17,7 @@ use crate::recording::RecordedRun;
 use crate::tree::FileTree;
 
 pub struct Case {
+    pub clock: Clock,
     pub recording: RecordedRun,
     pub model: Model,
     pub recovery: Recovery,
@@ -84,45 +86,71 @@ impl<'a> Bench<'a> {
         tree
     }
 
-    /// Runs the recovery on a folder, with the text that was printed before a cut.
+    /// Runs the recovery on a folder, with the text that was printed before a cut, within some time and the budget.
     ///
     /// # Errors
-    /// There is no room, or the recovery cannot be started.
+    /// There is no room; the recovery cannot be started; the budget ended before it did.
     pub fn run(&mut self, tree: &FileTree, cut: u32, time: Duration) -> Result<(Ended, String)> {
-        let place = self.folder.join("files");
-        let failed = || CrashTestError::io(place.display());
-        clear(&place).map_err(failed())?;
-        tree.put(&place).map_err(failed())?;
+        let clock = &self.case.clock;
+        let place = self.put(tree)?;
+        let allowed = clock.allows(time);
+        if clock.is_spent() {
+            return Err(CrashTestError::Late);
+        }
         let (acks, output) = (self.folder.join("acks"), self.folder.join("output"));
-        let printed = &self.case.acks[..self.case.acked[cut as usize]];
-        fs::write(&acks, printed).map_err(CrashTestError::io(acks.display()))?;
+        self.put_acks(&acks, cut)?;
         let given = RecoveryFiles {
             pools: &[],
             folder: &place,
             acks: &acks,
         };
-        let ended = self.case.recovery.run(given, &output, time)?;
+        let ended = self.case.recovery.run(given, &output, allowed)?;
         self.left.ran();
-        Ok((ended, said(&output)))
+        match ended {
+            Ended::TimedOut if allowed < time => Err(CrashTestError::Late),
+            _ => Ok((ended, said(&output))),
+        }
     }
 
-    /// Whether the recovery opens a file of a folder; true if that cannot be seen.
+    /// Makes the folder of images hold a tree. Returns its path.
+    fn put(&self, tree: &FileTree) -> Result<PathBuf> {
+        let place = self.folder.join("files");
+        let on = || !self.case.clock.is_spent();
+        let put = || clear(&place).and_then(|()| tree.put(&place, &on));
+        match (put(), on()) {
+            (Ok(()), _) => Ok(place),
+            (Err(_), false) => Err(CrashTestError::Late),
+            (Err(e), true) => Err(CrashTestError::io(place.display())(e)),
+        }
+    }
+
+    /// Whether the recovery opens a file of a folder, and whether the text that was printed before a cut; true if that
+    /// cannot be seen.
     ///
     /// # Errors
     /// There is no room.
-    pub fn opens_a_file(&mut self, tree: &FileTree) -> Result<bool> {
-        let place = self.folder.join("files");
-        let failed = || CrashTestError::io(place.display());
-        clear(&place).map_err(failed())?;
-        tree.put(&place).map_err(failed())?;
+    pub fn opens(&mut self, tree: &FileTree, cut: u32) -> Result<(bool, bool)> {
+        let place = self.put(tree)?;
+        let acks = self.folder.join("acks");
+        self.put_acks(&acks, cut)?;
         let given = RecoveryFiles {
             pools: &[],
             folder: &place,
-            acks: &self.folder.join("acks"),
+            acks: &acks,
         };
         let command = self.case.recovery.command(given);
-        let opened = opened(&command, &[], (&place, &tree.files(&place)), PATIENCE);
-        Ok(opened.copies.is_none_or(|seen| seen.contains(&true)))
+        let acks = self.case.recovery.names_acks().then_some(acks.as_path());
+        let files = tree.files(&place);
+        let time = self.case.clock.allows(PATIENCE);
+        let limits = (time, &self.case.recovery.interrupt);
+        let opened = opened(&command, &[], (&place, &files), acks, limits);
+        let file = opened.copies.is_none_or(|seen| seen.contains(&true));
+        Ok((file, opened.acks.unwrap_or(true)))
+    }
+
+    fn put_acks(&self, place: &Path, cut: u32) -> Result<()> {
+        let printed = &self.case.acks[..self.case.acked[cut as usize]];
+        fs::write(place, printed).map_err(CrashTestError::io(place.display()))
     }
 }
 

@@ -10,11 +10,14 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_crash_test::images::copy::scratch;
+use sardonyx_crash_test::interrupt::Interrupt;
+use sardonyx_crash_test::question::seconds;
 use sardonyx_crash_test::recording::NOWHERE;
 use sardonyx_crash_test::recording::source::{Frame, Sources, caller};
 use sardonyx_crash_test::recovery::damage::FORMS;
 use sardonyx_crash_test::recovery::ending::Ended;
-use sardonyx_crash_test::recovery::{Recovery, said};
+use sardonyx_crash_test::recovery::{Recovery, said, without_numbers};
+use sardonyx_crash_test::report::verdict::{self, Doubt, Reason};
 use sardonyx_crash_test::search::clock::Clock;
 use sardonyx_crash_test::{CrashTestError, Result};
 
@@ -23,6 +26,7 @@ use crate::model::{Class, Model, Platform};
 use crate::operations::{Act, Operation};
 use crate::question::Question;
 use crate::recording::{Fault, RecordedRun, Run, record};
+use crate::tree::Inode;
 use bench::{Bench, Case};
 use reduce::{Reduced, reduce};
 
@@ -39,6 +43,8 @@ const SAME: u64 = 8;
 const MOST: usize = 24;
 /// At most this many calls are made to fail, each in a run of its own.
 const FAULTS: usize = 32;
+/// At most this many functions tell two operations of one line apart: the innermost ones.
+const FUNCTIONS: usize = 4;
 /// The recovery is tried at this many cuts until it first copes.
 const STARTS: usize = 500;
 
@@ -49,6 +55,8 @@ pub struct CallSite {
     pub text: String,
     pub frame: Option<Frame>,
     pub stack: Vec<Frame>,
+    /// What else tells this operation from others: the call, the file, and the user's functions that led to it.
+    pub key: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -83,7 +91,8 @@ pub struct Found {
     pub alone: f64,
     /// The first cut at which the recovery copes with what is sure.
     pub start: Option<u32>,
-    pub unsaid: Option<String>,
+    pub doubts: Vec<Doubt>,
+    pub rests_on: Vec<String>,
     pub notes: Vec<String>,
 }
 
@@ -101,7 +110,6 @@ pub struct Explored {
 
 struct Search<'a> {
     case: &'a Case,
-    clock: &'a Clock,
     /// A number for the call site of each operation.
     keys: Vec<u32>,
     start: Option<u32>,
@@ -119,24 +127,36 @@ struct Search<'a> {
 ///
 /// # Errors
 /// Bad input; the program or the recovery cannot be run.
-pub fn explore(question: &Question, tell: &(dyn Fn(u64, u64) -> bool + Sync)) -> Result<Explored> {
+pub fn explore(
+    question: &Question,
+    interrupt: &Interrupt,
+    tell: &(dyn Fn(u64, u64) -> bool + Sync),
+) -> Result<Explored> {
     let mut clean = question.clone();
     if question.errors {
         clean.budget /= 2.0;
     }
-    let mut explored = explore_one(&clean, None, tell)?;
-    if !question.errors || explored.found.unsaid.is_some() {
+    let mut explored = explore_one(&clean, None, interrupt, tell)?;
+    if !question.errors || !explored.found.doubts.is_empty() {
         return Ok(explored);
     }
+    clean.allow_failure = true; // a call of it fails
     let faults = faults(&explored.recording);
     clean.budget /= faults.len().max(1) as f64;
     clean.keep = None;
     for (fault, shown) in faults {
         let start = &explored.recording.start;
         let failed = CrashTestError::io(question.files.display());
-        start.restore(&question.files).map_err(failed)?;
+        let restored = start.restore(&question.files, &|| !interrupt.is_set());
+        if interrupt.is_set() {
+            break; // what there is until then is told
+        }
+        restored.map_err(failed)?;
         let alone = explored.found.alone;
-        let one = explore_one(&clean, Some((fault, alone)), tell)?;
+        let one = match explore_one(&clean, Some((fault, alone)), interrupt, tell) {
+            Err(CrashTestError::Cancelled) => break,
+            one => one?,
+        };
         explored.errors.push((shown, one));
     }
     Ok(explored)
@@ -179,27 +199,35 @@ fn faults(recording: &RecordedRun) -> Vec<(Fault, String)> {
 fn explore_one(
     question: &Question,
     fault: Option<(Fault, f64)>,
+    interrupt: &Interrupt,
     tell: &(dyn Fn(u64, u64) -> bool + Sync),
 ) -> Result<Explored> {
     let platform = Platform::named(&question.platform).ok_or_else(|| {
         let names = Platform::NAMES.join(", ");
         CrashTestError::new(format!("--platform: give one of {names}"))
     })?;
+    let budget = seconds("--budget", question.budget)?;
+    let time = match question.time_limit {
+        Some(limit) => seconds("--time-limit", limit)?,
+        None => budget,
+    };
     let folder = scratch()?;
     let outputs = [folder.path().join("stdout"), folder.path().join("stderr")];
     let recording = record(&Run {
         words: &question.program,
         folder: &question.files,
-        limit: Duration::from_secs_f64(question.record_limit),
+        limit: seconds("--record-limit", question.record_limit)?,
         outputs: [&outputs[0], &outputs[1]],
         acks_fd: question.acks_fd,
+        acks_socket: question.acks_socket,
         fault: fault.map(|(fault, _)| fault),
-        go_on: &|| tell(0, 0),
+        interrupt,
     })?;
     let said = said(&outputs[1]);
     let model = Model::new(&recording.start, &recording.operations, platform);
     let places = places(&recording);
-    let mut case = Case::new(question, recording, model);
+    interrupt.check()?;
+    let mut case = Case::new(question, recording, model, (budget, time), interrupt);
     let mut found = Found::default();
     if !question.recover.is_empty() {
         let alone = fault.map(|(_, alone)| alone);
@@ -225,7 +253,13 @@ fn explore_one(
 }
 
 impl Case {
-    fn new(question: &Question, recording: RecordedRun, model: Model) -> Case {
+    fn new(
+        question: &Question,
+        recording: RecordedRun,
+        model: Model,
+        (budget, time): (Duration, Duration),
+        interrupt: &Interrupt,
+    ) -> Case {
         let mut acks = Vec::new();
         let mut acked = vec![0];
         for operation in &recording.operations {
@@ -240,14 +274,16 @@ impl Case {
             .iter()
             .map(|word| word.replace("{dir}", "{pools}"));
         Case {
+            clock: Clock::interrupted_by(Some(budget), interrupt.clone()),
             recording,
             model,
             recovery: Recovery {
                 words: words.collect(),
                 ok: question.ok.clone(),
-                time: Duration::from_secs_f64(question.time_limit.unwrap_or(question.budget)),
+                time,
                 memory: question.memory_limit,
                 oracle: None,
+                interrupt: interrupt.clone(),
             },
             acks,
             acked,
@@ -271,8 +307,41 @@ impl Case {
 
 fn places(recording: &RecordedRun) -> Vec<CallSite> {
     let mut sources = Sources::new(&recording.places);
-    let place = |one: &Operation| place(recording, &mut sources, one.site, one.command);
+    let names = last_names(recording);
+    let place = |one: &Operation| {
+        let mut place = place(recording, &mut sources, one.site, one.command);
+        let file = one.act.inode().and_then(|inode| names.get(&inode));
+        let file = file.unwrap_or(&one.path);
+        let call = one.shown.split('(').next().unwrap_or_default();
+        // A line of code writes numbered files in a loop; a command's file is all that tells its operations apart.
+        let file = match place.frame {
+            Some(_) => without_numbers(file),
+            None => file.clone(),
+        };
+        place.key = vec![call.to_owned(), file];
+        let own = place.stack.iter().filter(|frame| frame.own());
+        let mut functions: Vec<String> = own.filter_map(|frame| frame.function.clone()).collect();
+        functions.dedup();
+        functions.truncate(FUNCTIONS);
+        place.key.extend(functions);
+        place
+    };
     recording.operations.iter().map(place).collect()
+}
+
+/// The last path that each inode was given. A file that is written under a temporary name is known by its final one.
+fn last_names(recording: &RecordedRun) -> FxHashMap<Inode, String> {
+    let inodes = 0..recording.start.nodes.len() as Inode;
+    let known = |inode| Some((inode, recording.start.path(inode)?));
+    let mut names: FxHashMap<Inode, String> = inodes.filter_map(known).collect();
+    for one in &recording.operations {
+        if let Act::Create { inode, .. } | Act::Link { inode, .. } | Act::Rename { inode, .. } =
+            one.act
+        {
+            names.insert(inode, one.path.clone());
+        }
+    }
+    names
 }
 
 /// A line of source if the program has lines, or else its command.
@@ -289,7 +358,12 @@ fn place(recording: &RecordedRun, sources: &mut Sources<'_>, site: u32, command:
     let text = frame
         .as_ref()
         .map_or_else(|| format!("'{command}'"), Frame::place);
-    CallSite { text, frame, stack }
+    CallSite {
+        text,
+        frame,
+        stack,
+        key: Vec::new(),
+    }
 }
 
 fn search(
@@ -302,30 +376,31 @@ fn search(
     tell: &(dyn Fn(u64, u64) -> bool + Sync),
 ) -> Result<Found> {
     let mut found = Found::default();
-    if let Some(problem) = nothing(&case.recording) {
-        found.unsaid = Some(problem);
+    if let Some(doubt) = nothing(&case.recording) {
+        found.doubts.push(doubt);
         return Ok(found);
     }
-    let mut clock = Clock::new(Some(Duration::from_secs_f64(question.budget)));
-    clock.begin();
-    let (refusal, start);
-    {
-        let mut bench = Bench::new(case, &folder.join("first"))?;
-        if let Some(known) = alone {
-            found.alone = known;
-        } else {
-            found.unsaid = undisturbed(case, &mut bench, &mut found)?;
-        }
-        if found.unsaid.is_some() {
-            found.seconds = clock.passed().as_secs_f64();
+    found.doubts.extend(recorded_badly(question, case));
+    found.rests_on.extend(nothing_sure(case));
+    case.clock.begin();
+    let begun = match begin(case, folder, alone, &mut found) {
+        Err(CrashTestError::Late) => Err(Reason::Budget.because(
+            "the budget ended before it was known from which cut on the recovery copes; raise --budget",
+        )),
+        begun => begun?,
+    };
+    let (refusal, start) = match begun {
+        Ok(begun) => begun,
+        Err(doubt) => {
+            found.doubts.push(doubt);
+            found.seconds = case.clock.passed().as_secs_f64();
             return Ok(found);
         }
-        (refusal, start) = first_success(case, &mut bench)?;
-    }
+    };
     if question.time_limit.is_none() {
         case.recovery.time = Duration::from_secs_f64((found.alone * SLOWER).max(LEAST));
     }
-    clock.takes(Duration::from_secs_f64(found.alone));
+    case.clock.takes(Duration::from_secs_f64(found.alone));
     found.start = start;
     let operations = &case.recording.operations;
     let plan = ImagePlan::new(
@@ -336,7 +411,6 @@ fn search(
     );
     let search = Search {
         keys: keys(places),
-        clock: &clock,
         start,
         refusal,
         wants_acks: case.recovery.wants_acks(),
@@ -350,8 +424,32 @@ fn search(
     search.run(question, folder, tell)
 }
 
+/// How the recovery refuses the folder from before, if it does, and the first cut at which it copes with what is sure.
+type Begun = (Option<Ended>, Option<u32>);
+
+/// Runs the recovery on the folder as the program left it, unless its time is known, and looks for the first cut.
+fn begin(
+    case: &Case,
+    folder: &Path,
+    alone: Option<f64>,
+    found: &mut Found,
+) -> Result<Result<Begun, Doubt>> {
+    let mut bench = Bench::new(case, &folder.join("first"))?;
+    let doubt = match alone {
+        Some(known) => {
+            found.alone = known;
+            None
+        }
+        None => undisturbed(case, &mut bench, found)?,
+    };
+    match doubt {
+        Some(doubt) => Ok(Err(doubt)),
+        None => Ok(Ok(first_success(case, &mut bench)?)),
+    }
+}
+
 /// Runs the recovery on the folder as the program left it, and takes its time. Returns what is wrong if it fails.
-fn undisturbed(case: &Case, bench: &mut Bench<'_>, found: &mut Found) -> Result<Option<String>> {
+fn undisturbed(case: &Case, bench: &mut Bench<'_>, found: &mut Found) -> Result<Option<Doubt>> {
     let last = case.last();
     let tree = bench.tree(&last);
     let began = Instant::now();
@@ -359,10 +457,14 @@ fn undisturbed(case: &Case, bench: &mut Bench<'_>, found: &mut Found) -> Result<
     found.alone = began.elapsed().as_secs_f64();
     let said = said.lines().next_back().unwrap_or("it printed nothing");
     if case.recovery.fails(ended) {
-        return Ok(Some(format!(
+        return Ok(Some(Reason::FailsUndisturbed.because(format!(
             "the recovery fails on the folder as the program left it ({ended}: {said}); mend the recovery's command, or give its status \
              with --ok"
-        )));
+        ))));
+    }
+    let (opens_file, opens_acks) = bench.opens(&tree, last.cut)?;
+    if !opens_acks {
+        found.rests_on.push(verdict::ACKS_UNREAD.to_owned());
     }
     let patience = Duration::from_secs_f64((found.alone * HASTE).max(LEAST_HASTE));
     for form in 0..FORMS {
@@ -377,11 +479,10 @@ fn undisturbed(case: &Case, bench: &mut Bench<'_>, found: &mut Found) -> Result<
             );
         }
     }
-    if !bench.opens_a_file(&tree)? {
-        return Ok(Some(
-            "the recovery opens no file of the folder, and copes with an empty one: have it look at what the program keeps"
-                .to_owned(),
-        ));
+    if !opens_file {
+        return Ok(Some(Reason::OpensNothing.because(
+            "the recovery opens no file of the folder, and copes with an empty one: have it look at what the program keeps",
+        )));
     }
     found.notes.push(format!(
         "the recovery copes with {} damages to the bytes of all files: only a failure or a time-out of its own is a violation to it",
@@ -390,35 +491,76 @@ fn undisturbed(case: &Case, bench: &mut Bench<'_>, found: &mut Found) -> Result<
     Ok(None)
 }
 
-fn nothing(recording: &RecordedRun) -> Option<String> {
+/// The doubt of a recording that says nothing at all.
+fn nothing(recording: &RecordedRun) -> Option<Doubt> {
     if let Some(path) = &recording.unexplained {
-        return Some(format!(
+        return Some(Reason::Unexplained.because(format!(
             "{path}: is not as the recorded operations leave it, so something wrote it that was not recorded (a program \
              that ran beside, or a system call that is not followed); run it alone"
-        ));
+        )));
     }
     let quiet = |one: &Operation| one.syncs() || one.acknowledges();
     recording.operations.iter().all(quiet).then(|| {
-        "the program changed nothing below the folder; name the folder that it works in with --files".to_owned()
+        Reason::NothingChanged.because(
+            "the program changed nothing below the folder; name the folder that it works in with --files",
+        )
+    })
+}
+
+/// The doubts of a recording whose program failed, was ended early, or promised nothing where it was listened to.
+fn recorded_badly(question: &Question, case: &Case) -> Vec<Doubt> {
+    let recording = &case.recording;
+    let mut doubts = Vec::new();
+    match recording.ended {
+        _ if question.allow_failure => {}
+        Ended::Status(0) => {}
+        Ended::TimedOut => doubts.push(Reason::recording_ended(
+            &format!("--record-limit {} s", question.record_limit),
+            "raise it",
+        )),
+        ended => doubts.push(Reason::program_failed(&ended.to_string())),
+    }
+    if case.recovery.names_acks() && case.acks.is_empty() {
+        let kept = match question.acks_socket {
+            true => "{acks} keeps what the program sends to sockets".to_owned(),
+            false => format!(
+                "{{acks}} keeps what the program writes to descriptor {}",
+                question.acks_fd
+            ),
+        };
+        let others: Vec<&str> = recording.other_acks.iter().map(|one| one.named()).collect();
+        let named = match others[..] {
+            [] => "name the descriptor with --acks-fd".to_owned(),
+            _ => format!("name where it wrote to, {}", others.join(" or ")),
+        };
+        doubts.push(Reason::nothing_printed(&kept, &named));
+    }
+    doubts
+}
+
+/// What an answer rests on if nothing that the program did is ever sure, and nothing is held against it either.
+fn nothing_sure(case: &Case) -> Option<String> {
+    let syncs = case.recording.operations.iter().any(Operation::syncs);
+    (!syncs && !case.recovery.names_acks()).then(|| {
+        "the program syncs nothing, and --recover has no {acks}: nothing had to be there after a cut, and only that the recovery copes \
+         with whatever is there was tried"
+            .to_owned()
     })
 }
 
 fn keys(places: &[CallSite]) -> Vec<u32> {
-    let mut known: FxHashMap<&str, u32> = FxHashMap::default();
-    let key = |place| {
+    let mut known = FxHashMap::default();
+    let mut numbers = Vec::with_capacity(places.len());
+    for place in places {
         let new = known.len() as u32;
-        *known.entry(place).or_insert(new)
-    };
-    places
-        .iter()
-        .map(|place| place.text.as_str())
-        .map(key)
-        .collect()
+        numbers.push(*known.entry((&place.text, &place.key)).or_insert(new));
+    }
+    numbers
 }
 
 /// Finds how the recovery refuses the folder from before, if it does, and the first cut at which it copes with what is
 /// sure.
-fn first_success(case: &Case, bench: &mut Bench<'_>) -> Result<(Option<Ended>, Option<u32>)> {
+fn first_success(case: &Case, bench: &mut Bench<'_>) -> Result<Begun> {
     let mut refusal = None;
     let changes = |cut: &u32| *cut == 0 || !case.model.made_sure[*cut as usize - 1].is_empty();
     let cuts = 0..=case.recording.operations.len() as u32;
@@ -468,8 +610,9 @@ impl Search<'_> {
         let plan = self.plan.into_inner().unwrap_or_else(|e| e.into_inner());
         found.passes = plan.pass;
         found.recoveries = self.recoveries.load(Ordering::Relaxed);
-        found.seconds = self.clock.passed().as_secs_f64();
-        found.unsaid = unsaid(&found, self.wants_acks);
+        found.seconds = self.case.clock.passed().as_secs_f64();
+        let doubts = doubts(&found, self.wants_acks);
+        found.doubts.extend(doubts);
         if let Some(keep) = &question.keep {
             leave(self.case, &found, folder, keep)?;
         }
@@ -478,13 +621,13 @@ impl Search<'_> {
 
     fn work(&self, folder: &Path, tell: &(dyn Fn(u64, u64) -> bool + Sync)) -> Result<()> {
         let mut bench = Bench::new(self.case, folder)?;
-        while !self.clock.is_spent() && !self.stop.load(Ordering::Relaxed) {
+        while !self.case.clock.is_spent() && !self.stop.load(Ordering::Relaxed) {
             let Some(image) = lock(&self.plan).next() else {
                 lock(&self.found).finished = true;
                 break;
             };
             if !tell(self.recoveries.load(Ordering::Relaxed), 0) {
-                self.clock.end(); // whoever wants it to end gets what there is
+                self.case.clock.end(); // whoever wants it to end gets what there is
                 break;
             }
             match self.try_one(&mut bench, &image) {
@@ -525,7 +668,7 @@ impl Search<'_> {
     }
 
     fn explain(&self, bench: &mut Bench<'_>, image: &FolderImage) -> Result<()> {
-        let seconds = self.clock.passed().as_secs_f64();
+        let seconds = self.case.clock.passed().as_secs_f64();
         let mut run = |image: &FolderImage| {
             let tree = bench.tree(image);
             let (ended, said) = self.recover(bench, &tree, image.cut)?;
@@ -617,19 +760,9 @@ impl Search<'_> {
         tree: &crate::tree::FileTree,
         cut: u32,
     ) -> Result<(Ended, String)> {
-        if self.clock.is_spent() {
-            return Err(CrashTestError::Late);
-        }
-        let (whole, allowed) = (
-            self.case.recovery.time,
-            self.clock.allows(self.case.recovery.time),
-        );
-        let (ended, said) = bench.run(tree, cut, allowed)?;
+        let ended = bench.run(tree, cut, self.case.recovery.time)?;
         self.recoveries.fetch_add(1, Ordering::Relaxed);
-        match ended {
-            Ended::TimedOut if allowed < whole => Err(CrashTestError::Late),
-            _ => Ok((ended, said)),
-        }
+        Ok(ended)
     }
 
     /// A number for all that a recovery can tell one cut from another by, besides the folder.
@@ -650,30 +783,32 @@ impl Search<'_> {
     }
 }
 
-/// The reason why the search can say nothing, if no violation was found.
-fn unsaid(found: &Found, wants_acks: bool) -> Option<String> {
-    if found.violations > 0 {
-        return None;
-    }
+/// The reasons why the search says nothing if it found no violation.
+fn doubts(found: &Found, wants_acks: bool) -> Vec<Doubt> {
+    let mut doubts = Vec::new();
     if found.passes == 0 {
-        return Some("the budget ended before all cuts were tried once; raise --budget".to_owned());
+        doubts.push(
+            Reason::Budget
+                .because("the budget ended before all cuts were tried once; raise --budget"),
+        );
     }
     if found.start.is_none() {
         let promise = match wants_acks {
             true => "and it printed nothing that it could be held to",
             false => "and --recover has no {acks}, what the program had printed, to hold it to",
         };
-        return Some(format!(
+        doubts.push(Reason::NeverSure.because(format!(
             "the recovery copes with nothing that is sure at any cut, {promise}; have the program sync its files, or start it on a \
              folder with which the recovery copes"
-        ));
+        )));
     }
-    (found.flaky > 0).then(|| {
-        format!(
+    if found.flaky > 0 {
+        doubts.push(Reason::Flaky.because(format!(
             "the recovery is flaky: on {} images it failed in one run and coped in another; have it do the same each time",
             found.flaky
-        )
-    })
+        )));
+    }
+    doubts
 }
 
 /// Saves the images of each cause in a folder: the one that fails, and the one with everything until the cut.
@@ -685,8 +820,10 @@ fn leave(case: &Case, found: &Found, folder: &Path, keep: &Path) -> Result<()> {
         for (name, image) in [("fails", image.clone()), ("whole", case.whole(image.cut))] {
             let place: PathBuf = keep.join(format!("{number}-{name}"));
             let tree = bench.tree(&image);
-            tree.put(&place)
-                .map_err(CrashTestError::io(place.display()))?;
+            let interrupt = &case.recovery.interrupt;
+            let put = tree.put(&place, &|| !interrupt.is_set());
+            interrupt.check()?;
+            put.map_err(CrashTestError::io(place.display()))?;
         }
         let acks = keep.join(format!("{number}-acks"));
         let printed = &case.acks[..case.acked[image.cut as usize]];

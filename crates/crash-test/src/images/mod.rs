@@ -21,7 +21,7 @@ use crate::{CrashTestError, Result};
 pub const WHOLE: u8 = 0xFF;
 
 /// A line that is beyond its floor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Over {
     pub slot: u32,
     pub version: u32,
@@ -168,6 +168,8 @@ pub struct ImagePass {
     /// A pass visits the cuts of each kind from the `from`-th to before the `to`-th.
     from: u32,
     to: u32,
+    /// Set if only the first image of each [class](Maker::class) is tried.
+    classes: bool,
 }
 
 impl ImagePass {
@@ -177,6 +179,7 @@ impl ImagePass {
             kinds,
             from,
             to,
+            classes: false,
         }
     }
 }
@@ -186,8 +189,24 @@ const SINGLE: &[Kind] = &[Kind::Early, Kind::Late];
 const INNER: &[Kind] = &[Kind::Prefix, Kind::Torn, Kind::Each];
 const MORE: &[Kind] = &[Kind::Pair, Kind::Drawn];
 
-/// All passes, the one that finds most for its time first: every kind of moment is tried before any a second time.
-pub const PASSES: [ImagePass; 17] = [
+/// What presses one line.
+const ONE: &[Kind] = &[
+    Kind::None,
+    Kind::All,
+    Kind::Early,
+    Kind::Late,
+    Kind::Prefix,
+    Kind::Torn,
+];
+
+/// All passes. Images that differ in what they press come first, because a program with thousands of kinds of moments
+/// has few stores. Then comes the pass that finds most for its time: every kind of moment is tried before any a second
+/// time.
+pub const PASSES: [ImagePass; 18] = [
+    ImagePass {
+        classes: true,
+        ..ImagePass::new("one image of each class", ONE, 0, 1)
+    },
     ImagePass::new("only what was fenced", &[Kind::None], 0, 1),
     ImagePass::new("everything", &[Kind::All], 0, 1),
     ImagePass::new("one line early or late", SINGLE, 0, 1),
@@ -229,7 +248,7 @@ const UP_TO: u32 = 16;
 /// Each kind of moment must have been through this many [`PASSES`] before a run without a violation says anything: a
 /// missing flush or fence shows in one of these at the latest, and so does a wrong order of lines or within a line, as
 /// far as one line decides. A report names the later passes that were not completed.
-pub const FIRST: usize = 4;
+pub const FIRST: usize = 5;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Scope {
@@ -265,6 +284,7 @@ struct Maker<'a, F> {
     scope: Scope,
     number: u32,
     seen_kinds: FxHashMap<u32, u32>,
+    classes: FxHashSet<u64>,
     seen: &'a mut FxHashSet<u64>,
     give: F,
     go_on: &'a dyn Fn() -> bool,
@@ -278,14 +298,52 @@ fn mixed(a: u64, b: u64) -> u64 {
 }
 
 impl<F: FnMut(Image) -> Given> Maker<'_, F> {
-    fn offer(&mut self, mut over: Vec<Over>, kind: Kind, acked: u64) {
+    /// What an image presses: its kind, and the stores that are there against the rest, or that are not.
+    fn class(&self, over: &[Over], kind: Kind, moment: &Moment<'_>) -> u64 {
+        let recording = self.recording;
+        let program = |site: u32, other: u64| match recording.sites.get(site as usize) {
+            Some(site) => site.pc,
+            None => other,
+        };
+        let at = |over: &Over| {
+            let versions = &recording.lines[over.slot as usize].versions;
+            let event = versions.event(over.version) as usize;
+            program(recording.events.site(event), u64::from(over.slot))
+        };
+        let there: FxHashSet<&Over> = over.iter().collect();
+        let missing = moment.all.iter().filter(|over| !there.contains(over));
+        let missing: Vec<u64> = missing.map(at).collect();
+        let late = !missing.is_empty() && missing.len() < over.len();
+        let mut pressed = match kind {
+            Kind::None | Kind::All => {
+                let event = moment.cut.event as usize;
+                let known = event < recording.events.len();
+                vec![if known {
+                    program(recording.events.site(event), 0)
+                } else {
+                    0
+                }]
+            }
+            _ if late => missing,
+            _ => over.iter().map(at).collect(),
+        };
+        pressed.sort_unstable();
+        pressed.dedup();
+        let first = (kind as u64) << 1 | u64::from(late);
+        pressed.into_iter().fold(first, mixed)
+    }
+
+    fn offer(&mut self, mut over: Vec<Over>, kind: Kind, moment: &Moment<'_>) {
         if self.ended {
+            return;
+        }
+        if self.pass.classes && !self.classes.insert(self.class(&over, kind, moment)) {
             return;
         }
         over.sort_unstable();
         // The recovery sees only bytes, so equal bytes are one image wherever in the program they come from.
         // Acknowledgements before the cut decide whether its answer is right, so they count too.
-        let hash = mixed(self.floors.hash(&over), acked);
+        let hash = mixed(self.floors.hash(&over), moment.acked);
         if !self.seen.contains(&hash) {
             let image = Image {
                 cut: self.number,
@@ -316,7 +374,10 @@ impl<F: FnMut(Image) -> Given> Visit for Maker<'_, F> {
             if (self.pass.from..self.pass.to).contains(&nth) {
                 self.floors.go(number, |_, _| ());
                 self.at(&cut, state);
-                self.cuts.push(number);
+                // Of most cuts not all images are tried.
+                if !self.pass.classes {
+                    self.cuts.push(number);
+                }
             }
             self.ended |= !(self.go_on)();
         }
@@ -364,7 +425,7 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
             false => 0,
         };
         let recent = match self.pass.kinds {
-            [Kind::None, ..] | [Kind::All] => Vec::new(),
+            [Kind::None, Kind::All] | [Kind::None] | [Kind::All] => Vec::new(),
             _ => recent(state),
         };
         let mut moment = Moment {
@@ -379,16 +440,16 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
             .collect();
         for &kind in self.pass.kinds {
             match kind {
-                Kind::None => self.offer(Vec::new(), kind, acked),
-                Kind::All => self.offer(moment.all.clone(), kind, acked),
+                Kind::None => self.offer(Vec::new(), kind, &moment),
+                Kind::All => self.offer(moment.all.clone(), kind, &moment),
                 Kind::Early => {
                     for &slot in &moment.recent {
-                        self.offer(vec![moment.whole(slot)], kind, acked);
+                        self.offer(vec![moment.whole(slot)], kind, &moment);
                     }
                 }
                 Kind::Late => {
                     for &slot in &moment.recent {
-                        self.offer(moment.without(&[slot]), kind, acked);
+                        self.offer(moment.without(&[slot]), kind, &moment);
                     }
                 }
                 Kind::Prefix => self.prefixes(&moment),
@@ -405,8 +466,8 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
 
     /// Offers a line that is beyond its floor, by itself and with all others.
     fn early_and_late(&mut self, over: Over, kind: Kind, moment: &Moment<'_>) {
-        self.offer(vec![over], kind, moment.acked);
-        self.offer(moment.but(over), kind, moment.acked);
+        self.offer(vec![over], kind, moment);
+        self.offer(moment.but(over), kind, moment);
     }
 
     fn prefixes(&mut self, moment: &Moment<'_>) {
@@ -442,7 +503,7 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
                 })
             });
             let there = there.collect();
-            self.offer(there, Kind::UpTo, moment.acked);
+            self.offer(there, Kind::UpTo, moment);
         }
     }
 
@@ -462,7 +523,7 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
             let chosen = (moment.recent.iter().enumerate())
                 .filter(|(i, _)| set & 1 << i != 0)
                 .map(|(_, &slot)| moment.whole(slot));
-            self.offer(chosen.collect(), Kind::Each, moment.acked);
+            self.offer(chosen.collect(), Kind::Each, moment);
         }
     }
 
@@ -480,8 +541,8 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
                 // transaction.
                 if a != b || late - early > 64 || moment.recent.len() <= 8 {
                     let both = vec![moment.whole(one), moment.whole(other)];
-                    self.offer(both, Kind::Pair, moment.acked);
-                    self.offer(moment.without(&[one, other]), Kind::Pair, moment.acked);
+                    self.offer(both, Kind::Pair, moment);
+                    self.offer(moment.without(&[one, other]), Kind::Pair, moment);
                 }
             }
         }
@@ -501,7 +562,7 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
                 };
                 Some(Over { version, ..*over })
             });
-            self.offer(chosen.collect(), Kind::Drawn, moment.acked);
+            self.offer(chosen.collect(), Kind::Drawn, moment);
         }
     }
 
@@ -511,7 +572,7 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
         let count = stale.len().max(1);
         for i in 0..count.min(2) {
             if let Some(&over) = stale.get((self.number as usize * 2 + i) % count) {
-                self.offer(vec![over], Kind::Stale, moment.acked);
+                self.offer(vec![over], Kind::Stale, moment);
             }
         }
     }
@@ -566,6 +627,7 @@ pub fn each(
         scope,
         number: 0,
         seen_kinds: FxHashMap::default(),
+        classes: FxHashSet::default(),
         seen,
         give,
         go_on,
@@ -645,6 +707,12 @@ impl Image {
         });
         let mut over = over.collect::<Option<Vec<_>>>().ok_or_else(bad)?;
         over.sort_unstable();
+        // A unit has one content, and one of several lines does not tear at words.
+        let twice = over.windows(2).any(|pair| pair[0].slot == pair[1].slot);
+        let torn = over.iter().any(|over| over.words != WHOLE);
+        if twice || (torn && recording.platform.is_disk()) {
+            return Err(bad());
+        }
         Ok(Image {
             cut,
             over,

@@ -15,11 +15,12 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashSet;
 
+use crate::interrupt::{Interrupt, LOOK_EVERY};
 use crate::recovery::ending::Ended;
 use crate::recovery::registers::{self, Call};
 
@@ -260,6 +261,21 @@ fn start(
     }
 }
 
+/// Waits until the other end is dropped; true if the time is over first, or the user wants an end.
+pub(crate) fn waits(wait: &Receiver<()>, time: Duration, interrupt: &Interrupt) -> bool {
+    let began = Instant::now();
+    loop {
+        let left = time.saturating_sub(began.elapsed());
+        match wait.recv_timeout(left.min(LOOK_EVERY)) {
+            Err(RecvTimeoutError::Timeout) if left <= LOOK_EVERY || interrupt.is_set() => {
+                return true;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            _ => return false,
+        }
+    }
+}
+
 struct TracedRun {
     files: Vec<((u64, u64), usize)>,
     seen: TouchedPages,
@@ -406,7 +422,7 @@ impl TracedRun {
     }
 }
 
-/// Runs a command, its words and its environment, within some time and memory. Returns how it ended and the pages that
+/// Runs a command, its words and its environment, within some time and memory, or until the user wants an end. Returns how it ended and the pages that
 /// it touched in the given files.
 ///
 /// # Errors
@@ -415,8 +431,7 @@ pub fn run(
     command: (&[OsString], &[OsString]),
     (output, errors): (&File, &File),
     files: &[Option<Metadata>],
-    time: Duration,
-    memory: u64,
+    (time, memory, interrupt): (Duration, u64, &Interrupt),
 ) -> Result<(Ended, TouchedPages)> {
     let first = start(command, output, errors)?;
     let limit = libc::rlimit {
@@ -442,7 +457,7 @@ pub fn run(
         let (over, wait) = channel::<()>();
         let late = &late;
         scope.spawn(move || {
-            if wait.recv_timeout(time) == Err(RecvTimeoutError::Timeout) {
+            if waits(&wait, time, interrupt) {
                 late.store(true, Ordering::Relaxed);
                 // SAFETY: the group of our own child, which leads it.
                 unsafe { libc::kill(-first, libc::SIGKILL) };

@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use crate::recording::Recording;
-use crate::recording::source::{Frame, Sources};
+use crate::recording::source::{Frame, Sources, read};
 
 /// A report lists at most this many places.
 const LISTED: usize = 100;
@@ -409,7 +409,7 @@ fn add_file<'a>(
     if ranges.0.is_empty() || !sources.has_own_lines(path) {
         return None;
     }
-    let bytes = std::fs::read(path).ok()?;
+    let bytes = read(path).ok()?;
     let module = (recording.modules.iter()).find(|module| module.path == path)?;
     if blake3::hash(&bytes).to_hex().as_str() != module.hash {
         return None;

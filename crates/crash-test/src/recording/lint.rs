@@ -350,6 +350,7 @@ pub fn without(recording: &Recording, rows: &FxHashSet<u64>, to: &Path) -> Resul
         .collect();
     let (mut batch, mut row, mut owed) = (Vec::new(), 0u64, 0u64);
     while reader.next_batch(&mut batch)? {
+        recording.interrupt.check()?;
         for record in &mut batch {
             owed += u64::from(record.gap);
             if kept.contains(&row) {

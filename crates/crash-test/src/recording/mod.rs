@@ -6,6 +6,7 @@ pub mod lint;
 pub mod orders;
 pub mod persistence;
 pub mod pools;
+pub(crate) mod provenance;
 pub mod races;
 pub mod reading;
 pub mod source;
@@ -17,12 +18,16 @@ use rustc_hash::FxHashSet;
 use sardonyx_trace::{Level, Provenance, TraceReader};
 use serde::Deserialize;
 
+use crate::interrupt::Interrupt;
 use crate::recording::coverage::Ran;
 use crate::recording::events::Events;
 use crate::recording::persistence::Platform;
-use crate::recording::pools::{FileEntry, Pool, chosen, entry, places};
+use crate::recording::pools::{Pool, chosen, places};
+use crate::recording::provenance::{acks, ended, entry, files, modules, sites};
 use crate::recording::reading::Reading;
 use crate::recording::versions::{Versions, words_of};
+use crate::recovery::ending::Ended;
+use crate::report::verdict::Doubt;
 use crate::{CrashTestError, Result};
 
 pub const LINE: usize = 64;
@@ -134,6 +139,8 @@ pub struct Module {
 #[derive(Debug, Default)]
 pub struct Recording {
     pub path: PathBuf,
+    /// Ends what reads or compares all of it.
+    pub interrupt: Interrupt,
     pub pools: Vec<Pool>,
     pub events: Events,
     /// The units that were stored to, in the order of their first store.
@@ -149,8 +156,14 @@ pub struct Recording {
     pub program: String,
     pub rows: u64,
     pub notes: Vec<String>,
-    /// Reasons why a search without a violation says nothing, each with the remedy.
-    pub blind: Vec<String>,
+    /// Reasons why a search without a violation says nothing.
+    pub doubts: Vec<Doubt>,
+    /// What a search without a violation rests on, where that is little.
+    pub rests_on: Vec<String>,
+    /// Whether the program was ended while it was recorded.
+    pub cut_short: bool,
+    /// How the program ended, if the recording says so.
+    pub ended: Option<Ended>,
     pub assumed: FxHashSet<u32>,
     /// Files that the program stored to and that are not cut, with the number of stores.
     pub unnamed: Vec<(PathBuf, u64)>,
@@ -196,25 +209,10 @@ fn check_whole(provenance: &Provenance, again: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn sites(provenance: &Provenance) -> Vec<Site> {
-    let sites: Vec<(u32, u64, bool)> = entry(provenance, "sites");
-    let programs: Vec<(usize, u32)> = entry(provenance, "site_programs");
-    let site = |(number, (parent, pc, locked))| {
-        let before = programs.partition_point(|(from, _)| *from <= number);
-        Site {
-            parent,
-            pc,
-            locked,
-            program: before.checked_sub(1).map_or(0, |last| programs[last].1),
-        }
-    };
-    sites.into_iter().enumerate().map(site).collect()
-}
-
-fn ran(provenance: &Provenance) -> Vec<Ran> {
-    let told: Vec<Vec<u64>> = entry(provenance, "ran");
+fn ran(provenance: &Provenance) -> Result<Vec<Ran>, String> {
+    let told: Vec<Vec<u64>> = entry(provenance, "ran")?;
     let of_program = |entry: Vec<u64>| Ran::from_lengths(&entry);
-    told.into_iter().map(of_program).collect()
+    Ok(told.into_iter().map(of_program).collect())
 }
 
 impl Recording {
@@ -222,13 +220,18 @@ impl Recording {
     ///
     /// # Errors
     /// It is not of level `cpu`, does not hold one of the files, or not from its beginning.
-    pub fn open(path: &Path, pools: &[PathBuf]) -> Result<Recording> {
-        Recording::open_on(path, pools, Platform::Adr)
+    pub fn open(path: &Path, pools: &[PathBuf], interrupt: &Interrupt) -> Result<Recording> {
+        Recording::open_on(path, pools, Platform::Adr, interrupt)
     }
 
     /// Reads the recording in the units that persist on a platform. For a file on a disk the flushes and fences of the
     /// processor are left out, because they do nothing.
-    pub fn open_on(path: &Path, pools: &[PathBuf], platform: Platform) -> Result<Recording> {
+    pub fn open_on(
+        path: &Path,
+        pools: &[PathBuf],
+        platform: Platform,
+        interrupt: &Interrupt,
+    ) -> Result<Recording> {
         let mut reader = TraceReader::open(path)?;
         let provenance = reader.provenance().clone();
         let again = format!(
@@ -240,39 +243,46 @@ impl Recording {
         );
         let refused = |problem| CrashTestError::Request(format!("{}: {problem}", path.display()));
         check_whole(&provenance, &again).map_err(refused)?;
-        let files: Vec<FileEntry> = entry(&provenance, "files");
+        let files = files(&provenance).map_err(refused)?;
         let named = chosen(&files, pools).map_err(refused)?;
         let found = named
             .iter()
-            .map(|file| Pool::from_entry(file, path, &again));
+            .map(|file| Pool::from_entry(file, path, &again, interrupt));
         let found = found.collect::<Result<Vec<_>, _>>()?;
         let mut recording = Recording {
             path: path.to_owned(),
+            interrupt: interrupt.clone(),
             pools: found,
-            sites: sites(&provenance),
-            modules: entry(&provenance, "modules"),
-            marks: entry(&provenance, "marks"),
+            sites: sites(&provenance).map_err(refused)?,
+            modules: modules(&provenance).map_err(refused)?,
+            marks: entry(&provenance, "marks").map_err(refused)?,
             has_acks: provenance.more.contains_key("acks"),
-            acks: Acks::from_parts(entry(&provenance, "acks")),
+            acks: Acks::from_parts(acks(&provenance).map_err(refused)?),
             promises: Vec::new(),
             program: provenance.program.clone(),
             platform,
             processes: entry::<Vec<serde_json::Value>>(&provenance, "processes")
+                .map_err(refused)?
                 .len()
                 .max(1),
             calls: provenance.more.contains_key("calls"),
-            ran: (provenance.more.contains_key("ran")).then(|| ran(&provenance)),
+            cut_short: provenance.more.get("complete") == Some(&false.into()),
+            ended: ended(&provenance).map_err(refused)?,
+            ran: match provenance.more.contains_key("ran") {
+                true => Some(ran(&provenance).map_err(refused)?),
+                false => None,
+            },
             ..Recording::default()
         };
-        Reading::of_files(&recording, &files, &named, &provenance)?
-            .read(&mut recording, &mut reader)?;
+        let syncs = entry(&provenance, "syncs").map_err(refused)?;
+        Reading::of_files(&recording, &files, &named, syncs)?.read(&mut recording, &mut reader)?;
         recording.look_back(&provenance)?;
         Ok(recording)
     }
 
     /// Adds the warnings for a reader, now that all stores are known.
     fn look_back(&mut self, provenance: &Provenance) -> Result<()> {
-        if provenance.more.get("complete").and_then(|c| c.as_bool()) == Some(false) {
+        if self.cut_short {
             let note = "the program was ended while it was recorded; what follows is not tested";
             self.notes.push(note.to_owned());
         }
@@ -282,13 +292,15 @@ impl Recording {
                 self.processes
             ));
         }
-        let recorder: Vec<String> = entry(provenance, "notes");
+        let recorder: Vec<String> = entry(provenance, "notes").map_err(|problem| {
+            CrashTestError::new(format!("{}: {problem}", self.path.display()))
+        })?;
         let told = recorder.iter().map(|note| format!("recorded: {note}"));
         self.notes.extend(told);
         for number in 0..self.pools.len() {
             let slots = self.lines.iter();
             let slots = slots.filter(|slot| usize::from(slot.file) == number);
-            let note = self.pools[number].compare(slots)?;
+            let note = self.pools[number].compare(slots, &self.interrupt)?;
             self.notes.extend(note);
         }
         for (path, stores) in &self.unnamed {
@@ -323,7 +335,8 @@ impl Recording {
         let count = |&(address, bytes): &(u64, u64)| {
             let lines = (self.lines.iter()).flat_map(|slot| slot.versions.at_end());
             let words = lines.flat_map(|(_, data)| words_of(&data));
-            let own = words.filter(|word| (address..address + bytes).contains(word));
+            // A file may be mapped from its middle on at an address below that offset.
+            let own = words.filter(|word| word.wrapping_sub(address) < bytes);
             (address, own.count())
         };
         let most = pool.mapped.iter().map(count);

@@ -11,8 +11,6 @@
 //! than recorded, both are left out. Left out: holding two threads that do not depend on each other, and programs that
 //! fork, whose memory is not recorded completely.
 
-use std::path::Path;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_trace::{Op, TraceReader};
 
@@ -50,10 +48,11 @@ struct ThreadRows {
 }
 
 impl ThreadRows {
-    fn read(path: &Path) -> Result<ThreadRows> {
-        let mut reader = TraceReader::open(path)?;
+    fn read(recording: &Recording) -> Result<ThreadRows> {
+        let mut reader = TraceReader::open(&recording.path)?;
         let (mut batch, mut rows) = (Vec::new(), Vec::new());
         while reader.next_batch(&mut batch)? {
+            recording.interrupt.check()?;
             rows.extend(batch.iter().map(|record| OrderRow {
                 line: record.line.0,
                 thread: record.thread,
@@ -301,7 +300,7 @@ pub fn orders(
         return Ok(Vec::new());
     }
     candidates.sort_unstable();
-    let rows = ThreadRows::read(&recording.path)?;
+    let rows = ThreadRows::read(recording)?;
     let (mut kinds, mut new, mut again) = (FxHashSet::default(), Vec::new(), Vec::new());
     for (_, number) in candidates.into_iter().take(LOOKS * most) {
         if new.len() == most {
@@ -359,7 +358,7 @@ pub fn apply(recording: &mut Recording, name: &str, acks: bool) -> Result<()> {
         thread.parse().map_err(|_| bad())?,
         row.parse().map_err(|_| bad())?,
     );
-    let rows = ThreadRows::read(&recording.path)?;
+    let rows = ThreadRows::read(recording)?;
     let is_its = |of: &Vec<u32>| of.binary_search(&row).is_ok();
     if !rows.of.get(&thread).is_some_and(is_its) {
         return Err(bad());

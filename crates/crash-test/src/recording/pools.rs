@@ -1,20 +1,29 @@
 //! The mapped files of a recording that are cut together: each with its contents before, its addresses, and its name.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use sardonyx_trace::Provenance;
 use sardonyx_trace::line::Line;
 use serde::Deserialize;
 
+use crate::interrupt::Interrupt;
+use crate::recording::provenance::is_plain;
 use crate::recording::{LINE, PersistenceUnit};
 use crate::{CrashTestError, Result};
 
 const PART: usize = 1 << 20;
 /// The recorder numbers the lines of mapped files from this one on, and sets this many apart for each.
-const FILES: u64 = 1 << 57;
-const FILE_LINES: u64 = 1 << 38;
+pub(crate) const FILES: u64 = 1 << 57;
+pub(crate) const FILE_LINES: u64 = 1 << 38;
+/// A file may have this many bytes, because a line's number in its file has 32 bits here.
+pub(crate) const MOST_BYTES: u64 = (LINE as u64) << 32;
+/// No processor has more addresses.
+const ADDRESSES: u64 = 1 << 57;
+/// The digits of a hash, and those of them in the name of a kept file.
+const HASH: usize = 64;
+const HASH_SHOWN: usize = 16;
 
 #[derive(Clone, Debug)]
 pub enum Ground {
@@ -65,6 +74,35 @@ impl FileEntry {
     pub(crate) fn number(&self) -> Option<u64> {
         number(self.first_line)
     }
+
+    /// What is wrong with the numbers of an entry that no recorder has written.
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        let kept = || [&self.ground, &self.after].into_iter().flatten();
+        let lengths = kept().map(|kept| kept.bytes).chain([self.bytes]);
+        if lengths.into_iter().any(|bytes| bytes > MOST_BYTES) {
+            return Err("has more than 256 GiB");
+        }
+        let digits = |hash: &str| {
+            let digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+            hash.len() == HASH && hash.bytes().all(digit)
+        };
+        if !kept().all(|kept| digits(&kept.hash)) {
+            return Err("has a hash that is none");
+        }
+        let Some(number) = self.number().filter(|_| within_all(self.first_line) == 0) else {
+            return Err("begins at a line that is no file's first");
+        };
+        let inside = |&(line, address, bytes): &(u64, u64, u64)| {
+            self::number(line) == Some(number)
+                && is_within(line)
+                && address < ADDRESSES
+                && bytes < ADDRESSES
+        };
+        match self.mapped.iter().all(inside) {
+            true => Ok(()),
+            false => Err("was mapped beyond its lines or beyond all addresses"),
+        }
+    }
 }
 
 /// The number of the file that a line belongs to, if there is one.
@@ -72,14 +110,17 @@ pub(crate) fn number(line: u64) -> Option<u64> {
     line.checked_sub(FILES).map(|line| line / FILE_LINES)
 }
 
+/// The number of a line in its file; a file has fewer than [`MOST_BYTES`], which [`is_within`] asks of each line.
 pub(crate) fn within(line: u64) -> u32 {
-    (line % FILE_LINES) as u32
+    within_all(line) as u32
 }
 
-/// An entry of the provenance, or the default if it is missing.
-pub(crate) fn entry<T: for<'a> Deserialize<'a> + Default>(provenance: &Provenance, key: &str) -> T {
-    let value = provenance.more.get(key).cloned().unwrap_or_default();
-    serde_json::from_value(value).unwrap_or_default()
+pub(crate) fn is_within(line: u64) -> bool {
+    within_all(line) < MOST_BYTES / LINE as u64
+}
+
+fn within_all(line: u64) -> u64 {
+    line.saturating_sub(FILES) % FILE_LINES
 }
 
 impl Pool {
@@ -96,7 +137,20 @@ impl Pool {
     }
 
     /// The file of an entry of the recording at `trace`; `again` says how to record it.
-    pub(crate) fn from_entry(file: &FileEntry, trace: &Path, again: &str) -> Result<Pool> {
+    pub(crate) fn from_entry(
+        file: &FileEntry,
+        trace: &Path,
+        again: &str,
+        interrupt: &Interrupt,
+    ) -> Result<Pool> {
+        if !is_plain(&file.path) {
+            return Err(CrashTestError::new(format!(
+                "{}: the path of its file {} is none that a recorder writes: it is not from the root, or has `..` in it; record \
+                 it again: {again}",
+                trace.display(),
+                file.path.display()
+            )));
+        }
         let (kept, bytes) = match &file.ground {
             None => {
                 return Err(CrashTestError::new(format!(
@@ -107,7 +161,7 @@ impl Pool {
                 )));
             }
             Some(kept) if kept.zeros => (Ground::Zeros, kept.bytes),
-            Some(kept) => (Ground::File(ground(trace, kept)?), kept.bytes),
+            Some(kept) => (Ground::File(ground(trace, kept, interrupt)?), kept.bytes),
         };
         let after = file.after.as_ref().map_or(0, |after| after.bytes);
         Ok(Pool {
@@ -124,7 +178,7 @@ impl Pool {
     pub fn ground_file(&self) -> Result<Option<File>> {
         match &self.ground {
             Ground::Zeros => Ok(None),
-            Ground::File(path) => File::open(path)
+            Ground::File(path) => open_regular(path)
                 .map(Some)
                 .map_err(CrashTestError::io(path.display())),
         }
@@ -153,12 +207,13 @@ impl Pool {
     pub(crate) fn compare<'a>(
         &mut self,
         slots: impl Iterator<Item = &'a PersistenceUnit>,
+        interrupt: &Interrupt,
     ) -> Result<Option<String>> {
         let Some(after) = &self.after else {
             return Ok(None);
         };
         let mut slots: Vec<&PersistenceUnit> = slots.collect();
-        self.elsewhere = self.last_hash(&mut slots)? != after.hash;
+        self.elsewhere = self.last_hash(&mut slots, interrupt)? != after.hash;
         Ok((self.elsewhere && !slots.is_empty()).then(|| {
             format!(
                 "{} ended with other contents than the recording's stores make: the program, or another one, also \
@@ -168,13 +223,14 @@ impl Pool {
         }))
     }
 
-    fn last_hash(&self, slots: &mut [&PersistenceUnit]) -> Result<String> {
+    fn last_hash(&self, slots: &mut [&PersistenceUnit], interrupt: &Interrupt) -> Result<String> {
         let mut ground = self.ground_file()?;
         slots.sort_unstable_by_key(|slot| slot.line);
         let mut slots = slots.iter().peekable();
         let mut hasher = blake3::Hasher::new();
         let mut part = vec![0; PART];
         for begin in (0..self.bytes as usize).step_by(PART) {
+            interrupt.check()?;
             let part = &mut part[..PART.min(self.bytes as usize - begin)];
             part.fill(0);
             if let Some(file) = &mut ground {
@@ -200,6 +256,38 @@ impl Pool {
             hasher.update(part);
         }
         Ok(hasher.finalize().to_hex().to_string())
+    }
+}
+
+/// Opens a file that has an end: a pipe would wait for its writer, and a device may go on for ever.
+///
+/// # Errors
+/// It cannot be opened, or is something else.
+pub fn open_regular(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    let file = (options.read(true).custom_flags(libc::O_NONBLOCK)).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(std::io::Error::other("is no regular file")),
+    }
+}
+
+/// The hash of what a file holds.
+///
+/// # Errors
+/// The user wants an end; or, within, it cannot be read.
+pub(crate) fn hash(
+    file: &mut File,
+    interrupt: &Interrupt,
+) -> Result<std::io::Result<blake3::Hash>> {
+    let (mut hasher, mut part) = (blake3::Hasher::new(), vec![0; PART]);
+    loop {
+        interrupt.check()?;
+        match file.read(&mut part) {
+            Ok(0) => return Ok(Ok(hasher.finalize())),
+            Ok(read) => hasher.update(&part[..read]),
+            Err(e) => return Ok(Err(e)),
+        };
     }
 }
 
@@ -235,10 +323,24 @@ pub(crate) fn chosen<'a>(
                     file.path.display()
                 ));
             }
+            if let Some(other) = (all.iter()).find(|other| overlap(&other.path, &file.path)) {
+                return Err(format!(
+                    "{} and {} cannot both be files, one lies below the other; record it again",
+                    other.path.display(),
+                    file.path.display()
+                ));
+            }
             all.push(file);
         }
     }
-    Ok(all)
+    match u16::try_from(all.len()) {
+        Ok(_) => Ok(all),
+        Err(_) => Err(format!("--pool names {} files; name fewer", all.len())),
+    }
+}
+
+fn overlap(one: &Path, other: &Path) -> bool {
+    one.starts_with(other) || other.starts_with(one)
 }
 
 /// The files in a folder that the program could write, in the order of their paths.
@@ -308,7 +410,7 @@ pub fn places(pools: &[Pool]) -> Vec<PathBuf> {
     pools.iter().map(place).collect()
 }
 
-fn ground(trace: &Path, kept: &Kept) -> Result<PathBuf> {
+fn ground(trace: &Path, kept: &Kept, interrupt: &Interrupt) -> Result<PathBuf> {
     let path = beside(trace, &kept.hash);
     let lost = |what: String| {
         CrashTestError::new(format!(
@@ -317,10 +419,9 @@ fn ground(trace: &Path, kept: &Kept) -> Result<PathBuf> {
             trace.display()
         ))
     };
-    let mut file = File::open(&path).map_err(|e| lost(format!("cannot be read: {e}")))?;
-    let mut hasher = blake3::Hasher::new();
-    std::io::copy(&mut file, &mut hasher).map_err(|e| lost(format!("cannot be read: {e}")))?;
-    match hasher.finalize().to_hex().as_str() == kept.hash {
+    let mut file = open_regular(&path).map_err(|e| lost(format!("cannot be read: {e}")))?;
+    let hash = hash(&mut file, interrupt)?.map_err(|e| lost(format!("cannot be read: {e}")))?;
+    match hash.to_hex().as_str() == kept.hash {
         true => Ok(path),
         false => Err(lost("is not what was recorded".to_owned())),
     }
@@ -329,7 +430,7 @@ fn ground(trace: &Path, kept: &Kept) -> Result<PathBuf> {
 /// The path of the ground with this hash; `sardonyx_record::grounds` puts it there.
 fn beside(trace: &Path, hash: &str) -> PathBuf {
     let mut name = trace.file_stem().unwrap_or_default().to_owned();
-    name.push(format!(".{}.pool", &hash[..16]));
+    name.push(format!(".{}.pool", &hash[..HASH_SHOWN]));
     trace.with_file_name(name)
 }
 

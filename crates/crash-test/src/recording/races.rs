@@ -9,10 +9,11 @@
 use rustc_hash::FxHashMap;
 use sardonyx_trace::{Op, TraceReader};
 
-use crate::Result;
 use crate::recording::persistence::{PendingState, Rise, Visit, replay};
-use crate::recording::pools::{FileEntry, entry, number, within};
+use crate::recording::pools::{FileEntry, number, within};
+use crate::recording::provenance::files;
 use crate::recording::{Recording, Site};
+use crate::{CrashTestError, Result};
 
 /// The line that stands for the state that all system calls share; `sardonyx_recorder::maps::SYSTEM` puts it there.
 const SYSTEM: u64 = (1 << 58) - 1;
@@ -105,7 +106,9 @@ fn changed(recording: &Recording, slot: u32, version: u32) -> u64 {
 /// Reads the loads of the files, and the thread of each row at which something was printed.
 fn read(recording: &Recording) -> Result<(Vec<Load>, Vec<Printing>)> {
     let mut reader = TraceReader::open(&recording.path)?;
-    let files: Vec<FileEntry> = entry(reader.provenance(), "files");
+    let files = files(reader.provenance()).map_err(|problem| {
+        CrashTestError::new(format!("{}: {problem}", recording.path.display()))
+    })?;
     let of_pool = |file: &FileEntry| {
         let at = recording
             .pools
@@ -121,6 +124,7 @@ fn read(recording: &Recording) -> Result<(Vec<Load>, Vec<Printing>)> {
     let (mut loads, mut threads) = (Vec::new(), Vec::new());
     let (mut batch, mut at, mut row) = (Vec::new(), Vec::new(), 0);
     while reader.next_batch_at(&mut batch, Some(&mut at))? {
+        recording.interrupt.check()?;
         for (record, site) in batch.iter().zip(&at) {
             // A call that prints is recorded first, and its return after it.
             while let Some(before) = printed.next_if(|before| *before <= row) {

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use rustc_hash::FxHashMap;
 use sardonyx_trace::line::Line;
-use sardonyx_trace::{Op, Provenance, Record, TraceReader};
+use sardonyx_trace::{Op, Record, TraceReader};
 
-use crate::Result;
-use crate::recording::pools::{FileEntry, Pool, entry, number, within};
+use crate::recording::pools::{FileEntry, Pool, is_within, number, within};
 use crate::recording::versions::Versions;
 use crate::recording::{Act, Event, LINE, NOWHERE, PersistenceUnit, Recording};
+use crate::{CrashTestError, Result};
 
 /// The numbers of a file's units, in pages, because a recording of millions of stores looks one up for each.
 #[derive(Default)]
@@ -65,7 +65,7 @@ impl Reading<()> {
         recording: &Recording,
         files: &[FileEntry],
         named: &[&FileEntry],
-        provenance: &Provenance,
+        syncs: Vec<(u64, u64)>,
     ) -> Result<Reading<impl Fn(u32) -> Line + use<>>> {
         let numbers = named.iter().enumerate();
         let grounds = recording.pools.iter().map(Pool::lines);
@@ -77,7 +77,7 @@ impl Reading<()> {
             held: Vec::new(),
             others: (lasting.filter_map(|file| Some((file.number()?, (file.path.clone(), 0)))))
                 .collect(),
-            syncs: entry(provenance, "syncs"),
+            syncs,
             sync: 0,
             synced: false,
             unit: recording.platform.unit() / LINE as u32,
@@ -95,9 +95,16 @@ impl<G: Fn(u32) -> Line> Reading<G> {
     ) -> Result<()> {
         let (mut batch, mut at) = (Vec::new(), Vec::new());
         while reader.next_batch_at(&mut batch, Some(&mut at))? {
+            recording.interrupt.check()?;
             for (record, site) in batch.iter().zip(&at) {
                 let row = recording.rows;
                 recording.rows += 1;
+                if self.is_cut(record) && !is_within(record.line.0) {
+                    return Err(CrashTestError::new(format!(
+                        "{}: row {row} is beyond the last line that a file may have; record it again",
+                        recording.path.display()
+                    )));
+                }
                 let calls = self.syncs[self.sync..].iter();
                 self.sync += calls.take_while(|(_, end)| *end <= row).count();
                 let by_sync = (self.syncs.get(self.sync)).is_some_and(|(from, _)| *from <= row);
@@ -228,6 +235,10 @@ impl<G: Fn(u32) -> Line> Reading<G> {
             *held = data;
         }
         (slot, version, version > before)
+    }
+
+    fn is_cut(&self, record: &Record) -> bool {
+        number(record.line.0).is_some_and(|number| self.files.contains_key(&number))
     }
 
     /// Whether the line of a store that was seen at a flush is as it was before the program.

@@ -1,5 +1,6 @@
 //! Lines of code for the sites of a recording, from the debug information of its program (DWARF, by addr2line).
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use addr2line::Loader;
@@ -9,17 +10,19 @@ use object::{Endianness, Object};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
+use crate::recording::pools::open_regular;
 use crate::recording::{Module, NOWHERE, Recording};
 use crate::{CrashTestError, Result};
 
 /// Parts of paths of headers and libraries that come with compilers and systems.
-const SYSTEM: [&str; 6] = [
+const SYSTEM: [&str; 7] = [
     "/usr/include/",
     "/gcc/",
     "/lib/clang/",
     "/rustc/",
     "/rustlib/src/",
     "/cargo/registry/",
+    "/pkg/mod/",
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -41,6 +44,29 @@ impl Frame {
         !self.apart
             && self.line.is_some_and(|line| line > 0)
             && !self.file.as_ref().is_none_or(system)
+            && !self.in_go_library()
+    }
+
+    /// Whether it is in Go's own library: such a package has no dot before its first slash, as a host's name would have,
+    /// and its files lie below `src` under its name (or, if paths were trimmed, under its name only).
+    fn in_go_library(&self) -> bool {
+        let (Some(file), Some(function)) = (&self.file, &self.function) else {
+            return false;
+        };
+        let last = function.rfind('/').map_or(0, |slash| slash + 1);
+        let package = function[last..]
+            .find('.')
+            .map(|dot| &function[..last + dot]);
+        let (Some(package), Some((folder, name))) = (package, file.rsplit_once('/')) else {
+            return false;
+        };
+        let folder = folder.strip_prefix("./").unwrap_or(folder);
+        let under_its_name = folder == package || folder.ends_with(&format!("/src/{package}"));
+        let host = package
+            .split('/')
+            .next()
+            .is_some_and(|first| first.contains('.'));
+        (name.ends_with(".go") || name.ends_with(".s")) && under_its_name && !host
     }
 
     pub fn in_header(&self) -> bool {
@@ -108,8 +134,18 @@ fn program(recording: &Recording) -> Option<&Module> {
     (recording.modules.iter().find(named)).or(recording.modules.first())
 }
 
+/// Reads a program or a library, whose path may be somebody else's.
+///
+/// # Errors
+/// It cannot be read, or is no regular file.
+pub(crate) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 fn load(path: &Path, is_program: bool) -> Option<Loaded> {
-    let bytes = std::fs::read(path).ok()?;
+    let bytes = read(path).ok()?;
     let header = FileHeader64::<Endianness>::parse(&*bytes).ok()?;
     let endian = header.endian().ok()?;
     let parts = header.program_headers(endian, &*bytes).ok()?;
@@ -167,7 +203,7 @@ fn debug_file(bytes: &[u8], folders: &[PathBuf]) -> Option<(PathBuf, Option<Path
         files.find(|file| file.is_file())
     };
     let file = find(object::File::parse(bytes).ok()?.build_id().ok()??)?;
-    let debug = std::fs::read(&file).ok()?;
+    let debug = read(&file).ok()?;
     if !has_lines(&debug) {
         return None;
     }
@@ -211,8 +247,7 @@ impl<'a> Sources<'a> {
             return Ok(());
         };
         let shown = program.path.display();
-        let now =
-            std::fs::read(&program.path).map(|bytes| blake3::hash(&bytes).to_hex().to_string());
+        let now = read(&program.path).map(|bytes| blake3::hash(&bytes).to_hex().to_string());
         match now {
             Err(e) => {
                 return Err(CrashTestError::new(format!(
@@ -266,9 +301,9 @@ impl<'a> Sources<'a> {
         let offset = pc - start + offset;
         let part = self.loaded(path).and_then(|loaded| {
             let mut parts = loaded.parts.iter();
-            parts.find(|(at, length, _)| (*at..at + length).contains(&offset))
+            parts.find(|(at, length, _)| offset.checked_sub(*at).is_some_and(|far| far < *length))
         });
-        let address = part.map(|(from, _, address)| offset - from + address);
+        let address = part.map(|(from, _, address)| (offset - from).wrapping_add(*address));
         self.frames(path, address)
     }
 
@@ -389,6 +424,40 @@ mod tests {
         std::fs::create_dir_all(installed.parent().unwrap()).unwrap();
         std::fs::copy(at("a.debug"), &installed).unwrap();
         assert_eq!(debug_file(&bare, &folders), Some((installed, None)));
+    }
+
+    #[test]
+    fn a_line_of_gos_library_is_not_the_users_own() {
+        let own = |file: &str, function: &str| {
+            let frame = Frame {
+                file: Some(file.to_owned()),
+                line: Some(7),
+                function: Some(function.to_owned()),
+                module: "app".to_owned(),
+                inlined: false,
+                apart: false,
+            };
+            frame.own()
+        };
+        let syscall = "internal/runtime/syscall";
+        assert!(!own(
+            &format!("/usr/local/go/src/{syscall}/asm.s"),
+            &format!("{syscall}.Syscall6")
+        ));
+        assert!(!own("/usr/lib/go-1.19/src/os/file.go", "os.(*File).Write"));
+        assert!(!own("os/file.go", "os.(*File).Write"));
+        assert!(!own("./os/asm.s", "os.write"));
+        assert!(!own(
+            "/root/go/pkg/mod/example.com/log@v1.0.0/log.go",
+            "example.com/log.Put"
+        ));
+        assert!(own("/home/a/app/main.go", "main.main"));
+        assert!(own("/go/src/app/main.go", "main.main.func1"));
+        assert!(own(
+            "/root/go/src/example.com/app/log.go",
+            "example.com/app.Put"
+        ));
+        assert!(own("/home/a/src/os/file.c", "write_all"));
     }
 
     #[test]

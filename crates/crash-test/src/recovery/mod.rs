@@ -17,6 +17,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::images::touched::{self, TouchedPages};
+use crate::interrupt::{Interrupt, LOOK_EVERY};
 use crate::recovery::ending::Ended;
 use crate::recovery::oracle::Oracle;
 use crate::{CrashTestError, Result};
@@ -33,6 +34,8 @@ pub struct Recovery {
     /// The limit of the address space, in bytes.
     pub memory: u64,
     pub oracle: Option<Oracle>,
+    /// Ends a recovery that runs.
+    pub interrupt: Interrupt,
 }
 
 /// The reason for a recovery's failure: how it ended, and the last line that it printed without its numbers, because
@@ -60,7 +63,7 @@ impl Reason {
 }
 
 /// Replaces each word with a digit in it by `#`.
-fn without_numbers(line: &str) -> String {
+pub fn without_numbers(line: &str) -> String {
     let word = |part: &str| match part.contains(|c: char| c.is_ascii_digit()) {
         true => "#".to_owned(),
         false => part.to_owned(),
@@ -136,8 +139,11 @@ pub fn unknown_pool(words: &[String], pools: usize) -> Option<String> {
 
 impl Recovery {
     pub fn wants_acks(&self) -> bool {
-        self.oracle.as_ref().is_some_and(Oracle::wants_acks)
-            || self.words.iter().any(|word| word.contains("{acks}"))
+        self.oracle.as_ref().is_some_and(Oracle::wants_acks) || self.names_acks()
+    }
+
+    pub fn names_acks(&self) -> bool {
+        self.words.iter().any(|word| word.contains("{acks}"))
     }
 
     pub fn fails(&self, ended: Ended) -> bool {
@@ -189,8 +195,12 @@ impl Recovery {
             let (said, errors) = files(output, errors.as_deref())?;
             let environment: Vec<OsString> = left_behind::environment(given.folder).collect();
             let command = (&words[..], &environment[..]);
-            if let Ok(told) = touched::run(command, (&said, &errors), followed, time, self.memory) {
-                return Ok(told);
+            let limits = (time, self.memory, &self.interrupt);
+            if let Ok(told) = touched::run(command, (&said, &errors), followed, limits) {
+                return match self.interrupt.is_set() {
+                    true => Err(CrashTestError::Late),
+                    false => Ok(told),
+                };
             }
         }
         let ended = self.run(given, output, time)?;
@@ -246,11 +256,12 @@ impl Recovery {
                 events: libc::POLLIN,
                 revents: 0,
             };
-            let most = time.as_millis().min(i32::MAX as u128) as i32;
             let started = std::time::Instant::now();
-            let mut ready = libc::poll(&raw mut waited, 1, most);
-            while ready < 0 && started.elapsed() < time {
-                ready = libc::poll(&raw mut waited, 1, most); // a signal of ours came between
+            let mut ready = 0;
+            while ready <= 0 && started.elapsed() < time && !self.interrupt.is_set() {
+                // Another signal may come between.
+                let left = time.saturating_sub(started.elapsed()).min(LOOK_EVERY);
+                ready = libc::poll(&raw mut waited, 1, left.as_millis() as i32 + 1);
             }
             libc::close(process);
             // The recovery's descendants end with it. It is still a zombie, so the group is its own.
@@ -258,6 +269,9 @@ impl Recovery {
             ready > 0
         };
         let status = child.wait().map_err(failed())?;
+        if !in_time && self.interrupt.is_set() {
+            return Err(CrashTestError::Late);
+        }
         Ok(match (in_time, status.code(), status.signal()) {
             (false, ..) => Ended::TimedOut,
             (_, Some(status), _) => Ended::Status(status),

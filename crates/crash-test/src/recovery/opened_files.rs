@@ -9,10 +9,13 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use rustc_hash::FxHashSet;
 
+use crate::images::touched::waits;
+use crate::interrupt::Interrupt;
 use crate::recovery::registers;
 
 /// `PTRACE_O_*`: stops at system calls are told apart, children are followed, and all end with us.
@@ -42,10 +45,12 @@ pub struct Opened {
     pub own: Vec<PathBuf>,
     /// Whether each copy was opened; `None` if the command may not be traced.
     pub copies: Option<Vec<bool>>,
+    /// Whether the file of acknowledgements was opened; `None` if it was not given, or if that cannot be seen.
+    pub acks: Option<bool>,
 }
 
-/// Starts the command in a group of its own, stopped before its first instruction; an alarm ends it after some seconds.
-fn spawn_traced(words: &[std::ffi::OsString], seconds: u32) -> std::io::Result<Child> {
+/// Starts the command in a group of its own, stopped before its first instruction.
+fn spawn_traced(words: &[std::ffi::OsString]) -> std::io::Result<Child> {
     let mut command = Command::new(&words[0]);
     command
         .args(&words[1..])
@@ -55,35 +60,59 @@ fn spawn_traced(words: &[std::ffi::OsString], seconds: u32) -> std::io::Result<C
         .process_group(0);
     // SAFETY: the calls between fork and exec are system calls without memory.
     unsafe {
-        command.pre_exec(move || {
-            libc::alarm(seconds);
-            match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
-                0 => Ok(()),
-                _ => Err(std::io::Error::last_os_error()),
-            }
+        command.pre_exec(|| match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
         });
     }
     command.spawn()
 }
 
-/// Runs the command within some whole seconds, and finds the files that it opens; `own` are the program's pools,
-/// `copies` their copies in a folder.
+/// Runs the command within some time, or until the user wants an end, and finds the files that it opens; `own` are the program's pools,
+/// `copies` their copies in a folder, and `acks` is the file of acknowledgements if the command is given one.
 pub fn opened(
     words: &[std::ffi::OsString],
     own: &[&Path],
     (folder, copies): (&Path, &[PathBuf]),
-    time: Duration,
+    acks: Option<&Path>,
+    (time, interrupt): (Duration, &Interrupt),
 ) -> Opened {
     let mut told = Opened::default();
-    let Ok(child) = spawn_traced(words, time.as_secs() as u32 + 1) else {
+    let Ok(child) = spawn_traced(words) else {
         return told;
     };
     told.copies = Some(vec![false; copies.len()]);
+    told.acks = acks.map(|_| false);
     let name = |metadata: &Metadata| (metadata.dev(), metadata.ino());
     let names = |path: &&Path| path.metadata().ok().map(|metadata| name(&metadata));
     let own: Vec<_> = own.iter().map(names).collect();
     let copies: Vec<_> = copies.iter().map(|path| names(&path.as_path())).collect();
+    let acks = acks.and_then(|path| names(&path));
     let first = child.id() as libc::pid_t;
+    std::thread::scope(|scope| {
+        let (over, wait) = channel::<()>();
+        scope.spawn(move || {
+            if waits(&wait, time, interrupt) {
+                // SAFETY: the group of our own child, which leads it.
+                unsafe { libc::kill(-first, libc::SIGKILL) };
+            }
+        });
+        follow(first, &own, folder, (&copies, acks), &mut told);
+        drop(over);
+    });
+    told
+}
+
+type FileName = (u64, u64);
+
+/// Follows a group of processes until all have ended, and notes the files that they open, by name.
+fn follow(
+    first: libc::pid_t,
+    own: &[Option<FileName>],
+    folder: &Path,
+    (copies, acks): (&[Option<FileName>], Option<FileName>),
+    told: &mut Opened,
+) {
     let mut known: FxHashSet<libc::pid_t> = FxHashSet::default();
     loop {
         let mut status = 0;
@@ -110,7 +139,10 @@ pub fn opened(
             if let Some(file) = just_opened(process)
                 && let Ok(metadata) = std::fs::metadata(format!("/proc/{process}/fd/{file}"))
             {
-                let this = Some(name(&metadata));
+                let this = Some((metadata.dev(), metadata.ino()));
+                if acks.is_some() && acks == this {
+                    told.acks = Some(true);
+                }
                 if let (Some(copy), Some(seen)) = (
                     copies.iter().position(|copy| *copy == this),
                     &mut told.copies,
@@ -132,7 +164,6 @@ pub fn opened(
         // SAFETY: it is stopped and ours.
         unsafe { libc::ptrace(libc::PTRACE_SYSCALL, process, 0, pass) };
     }
-    told
 }
 
 /// The descriptor that a system call has just opened, if the process is at the end of such a call.

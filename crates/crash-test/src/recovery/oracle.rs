@@ -9,7 +9,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
-use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
@@ -299,8 +298,7 @@ impl Prefixes<'_> {
                 std::fs::copy(ground, path).map_err(CrashTestError::io(path.display()))?;
             }
         }
-        let time =
-            Duration::from_secs_f64(self.question.time_limit.unwrap_or(self.question.budget));
+        let time = self.dump.time;
         let driver = Recovery {
             words: (self.question.apply.iter())
                 .map(|word| word.replace("{operations}", &file.to_string_lossy()))
@@ -309,6 +307,7 @@ impl Prefixes<'_> {
             time,
             memory: self.dump.memory,
             oracle: None,
+            interrupt: self.dump.interrupt.clone(),
         };
         let (none, output) = (PathBuf::from("/dev/null"), folder.join("output"));
         let given = RecoveryFiles {

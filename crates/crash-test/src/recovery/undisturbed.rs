@@ -9,9 +9,11 @@ use crate::images::{Floors, Image, Kind, Over, WHOLE};
 use crate::question::Question;
 use crate::recording::Recording;
 use crate::recording::persistence::Course;
+use crate::recording::pools::{Pool, hash, open_regular};
 use crate::recovery::damage::FORMS;
 use crate::recovery::ending::Ended;
 use crate::recovery::opened_files::Opened;
+use crate::report::verdict::{self, Reason};
 use crate::search::bench::{Bench, SearchState};
 use crate::{CrashTestError, Result};
 
@@ -31,14 +33,7 @@ pub(crate) fn undisturbed(
     grounds: &[File],
     folder: &Path,
 ) -> Result<Option<Duration>> {
-    let hashes = |recording: &Recording| -> Vec<Option<blake3::Hash>> {
-        recording
-            .pools
-            .iter()
-            .map(|pool| hash(&pool.path))
-            .collect()
-    };
-    let before = hashes(&shared.recording);
+    let before = hashes(&shared.recording)?;
     let last = shared.course.cuts.len() as u32 - 1;
     let all = everything(&shared.recording, &shared.course);
     let image = Image {
@@ -133,8 +128,8 @@ fn check_opened(
             file.display()
         )));
     }
-    for (pool, hash) in recording.pools.iter().zip(before) {
-        if *hash != self::hash(&pool.path) {
+    for ((pool, hash), now) in recording.pools.iter().zip(before).zip(hashes(recording)?) {
+        if *hash != now {
             return Err(CrashTestError::new(format!(
                 "--recover: it writes to {}, and not to the copy that it is given; use {{pool}} in its command",
                 pool.path.display()
@@ -150,10 +145,13 @@ fn check_opened(
         )));
     }
     if opened.copies.iter().any(|seen| !seen.contains(&true)) {
-        recording.blind.push(format!(
+        recording.doubts.push(Reason::OpensNothing.because(format!(
             "the recovery opens no copy of {}, so that what a cut leaves of it decides nothing; have it open {{pool}}",
             recording.called()
-        ));
+        )));
+    }
+    if opened.acks == Some(false) {
+        recording.rests_on.push(verdict::ACKS_UNREAD.to_owned());
     }
     let notes = &mut recording.notes;
     for (pool, seen) in recording.pools.iter().zip(opened.copies.iter().flatten()) {
@@ -168,10 +166,13 @@ fn check_opened(
     Ok(())
 }
 
-fn hash(path: &Path) -> Option<blake3::Hash> {
-    let mut hasher = blake3::Hasher::new();
-    std::io::copy(&mut File::open(path).ok()?, &mut hasher).ok()?;
-    Some(hasher.finalize())
+/// The hash of each of the program's own pools; `None` if it cannot be read.
+fn hashes(recording: &Recording) -> Result<Vec<Option<blake3::Hash>>> {
+    let one = |pool: &Pool| match open_regular(&pool.path) {
+        Ok(mut file) => Ok(hash(&mut file, &recording.interrupt)?.ok()),
+        Err(_) => Ok(None),
+    };
+    recording.pools.iter().map(one).collect()
 }
 
 fn everything(recording: &Recording, course: &Course) -> Vec<Over> {

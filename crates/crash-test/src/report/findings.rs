@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::images::{FIRST, Image, Kind};
 use crate::recording::persistence::Course;
 use crate::recovery::ending::Ended;
+use crate::report::verdict::Doubt;
 use crate::search::reduce::Reduced;
 
 #[derive(Clone, Debug)]
@@ -66,8 +67,8 @@ pub struct Findings {
     /// Seconds from the first recovery to the end, reductions included.
     pub seconds: f64,
     pub finished: bool,
-    /// Reasons why finding no violation says nothing, each with the remedy.
-    pub blind: Vec<String>,
+    /// Reasons why finding no violation says nothing, besides a budget that ended too early.
+    pub doubts: Vec<Doubt>,
     /// The number of [`images::PASSES`] that were completed.
     pub passes: usize,
     /// Seconds that the recovery takes on the pool as the program left it; `None` if the budget ended before that.
@@ -89,32 +90,9 @@ pub enum NoStart {
     },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    Violation,
-    /// No image failed, and the first pass over the cuts was completed.
-    NoViolation,
-    /// No image failed, and the budget ended before the first pass over the cuts did.
-    Unsaid,
-}
-
-impl Verdict {
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Violation => "violation",
-            Verdict::NoViolation => "no violation",
-            Verdict::Unsaid => "nothing can be said",
-        }
-    }
-}
-
 impl Findings {
-    pub fn verdict(&self) -> Verdict {
-        let says = self.passes >= FIRST && self.blind.is_empty();
-        match (self.violations.is_empty(), says) {
-            (false, _) => Verdict::Violation,
-            (true, true) => Verdict::NoViolation,
-            (true, false) => Verdict::Unsaid,
-        }
+    /// Whether the first pass over the cuts was completed: before that, finding no violation says nothing.
+    pub fn has_looked(&self) -> bool {
+        self.passes >= FIRST
     }
 }

@@ -4,6 +4,7 @@ pub mod fate;
 pub mod findings;
 pub mod store;
 pub mod suspects;
+pub mod verdict;
 
 use std::sync::atomic::Ordering;
 
@@ -18,9 +19,10 @@ use crate::recording::pools;
 use crate::recording::source::{Frame, Sources};
 use crate::recording::{Act, LINE, NOWHERE, Recording};
 use crate::recovery::ending::Ended;
-use crate::report::findings::{Findings, NoStart, Verdict};
+use crate::report::findings::{Findings, NoStart};
 use crate::report::store::{Store, own_place};
 use crate::report::suspects::{Cause, causes, suspects, unflushed};
+use crate::report::verdict::{Doubt, Reason};
 use crate::search::explore::Explored;
 use crate::search::reduce::Reduced;
 use crate::search::start::of_refusal;
@@ -239,21 +241,30 @@ fn counts(course: &Course, found: &Findings, scope: Option<(u32, u32)>) -> CutCo
     }
 }
 
-/// Explains a search that can say nothing: what was tried before the budget ended, and what to do.
-fn unsaid(
+/// The reasons why this search says nothing if it finds no violation.
+fn doubts(
     question: &Question,
     recording: &Recording,
     counts: &CutCounts,
     found: &Findings,
-) -> Option<String> {
-    if found.verdict() != Verdict::Unsaid {
-        return None;
+) -> Vec<Doubt> {
+    let mut doubts = found.doubts.clone();
+    if !found.has_looked() {
+        let why = not_looked(question, recording, counts, found);
+        doubts.push(Reason::Budget.because(why));
     }
+    doubts
+}
+
+/// Explains a search whose budget ended too early: what was tried before, and what to do.
+fn not_looked(
+    question: &Question,
+    recording: &Recording,
+    counts: &CutCounts,
+    found: &Findings,
+) -> String {
     let (cuts, budget) = (counts.cuts, question.budget);
-    if let Some(why) = found.blind.first() {
-        return Some(why.clone());
-    }
-    Some(match &found.no_start {
+    match &found.no_start {
         Some(NoStart::Undisturbed) => format!(
             "0 of {cuts} cuts tried: on the pool as the program left it the recovery had not ended when --budget ({budget} s) \
              did; give more, or a recovery that takes less"
@@ -269,9 +280,9 @@ fn unsaid(
             counts.tried,
             counts.moments_tried,
             counts.moments,
-            names(recording, &PASSES[..FIRST]).join(" and with "),
+            names(recording, &PASSES[1..FIRST]).join(" and with "),
         ),
-    })
+    }
 }
 
 /// The report: for a replay how the recovery ended, else all that the exploration found.
@@ -321,14 +332,13 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
         "violations": found.violations.len(),
         "first_violation_s": found.violations.iter().map(|v| v.seconds).min_by(f64::total_cmp),
         "causes": causes, "suspects": suspects, "notes": recording.notes,
-        "fails": found.verdict() == Verdict::Violation,
         "coverage": (sources.as_mut().filter(|_| recording.scope.is_none()))
             .and_then(|sources| coverage(recording, sources)),
     });
-    if let (Some(report), Value::Object(tried)) =
-        (report.as_object_mut(), tried(question, explored))
-    {
-        report.extend(tried);
+    if let Some(report) = report.as_object_mut() {
+        for more in tried(question, explored) {
+            report.extend(more.as_object().cloned().unwrap_or_default());
+        }
     }
     report
 }
@@ -347,7 +357,8 @@ fn pools(recording: &Recording) -> Vec<Value> {
     .collect()
 }
 
-fn tried(question: &Question, explored: &Explored) -> Value {
+/// How the search ended, and how much it tried.
+fn tried(question: &Question, explored: &Explored) -> [Value; 2] {
     let recording = &explored.shared.recording;
     let found = &explored.found;
     let course = found
@@ -364,8 +375,10 @@ fn tried(question: &Question, explored: &Explored) -> Value {
         .iter()
         .map(|(kind, count)| json!({"kind": in_units(recording, kind.name()), "images": count}))
         .collect();
-    json!({
-        "verdict": found.verdict().name(), "unsaid": unsaid(question, recording, &counts, found),
+    let doubts = doubts(question, recording, &counts, found);
+    let ending = verdict::told(!found.violations.is_empty(), &doubts);
+    let tried = json!({
+        "rests_on": recording.rests_on,
         "cuts": counts.cuts, "cuts_from_start": counts.from_start, "cuts_tried": counts.tried,
         "moments": counts.moments, "moments_tried": counts.moments_tried,
         "start": start, "images": found.images, "recoveries": found.recoveries, "kinds": kinds,
@@ -376,7 +389,8 @@ fn tried(question: &Question, explored: &Explored) -> Value {
         "never_sure": found.never_sure, "repaired": repaired(explored), "rounds": found.rounds.len(), "explained": found.explained,
         "assumed": found.rounds.last().map(|round| &round.assumed),
         "creation": {"images": found.creation, "finished": found.creation_passes >= FIRST},
-    })
+    });
+    [ending, tried]
 }
 
 /// One image of each kind of moment that the recovery coped with and wrote to, by cut; all of the last round.

@@ -81,7 +81,7 @@ pub(crate) fn causes(explored: &Explored, sources: &mut Option<Sources<'_>>) -> 
     for violation in &found.violations {
         *alike.entry(kind(violation)).or_default() += 1;
     }
-    let mut causes: BTreeMap<(Vec<String>, Vec<String>), Cause> = BTreeMap::new();
+    let mut causes: BTreeMap<_, Cause> = BTreeMap::new();
     for (kept, (number, reduced)) in found.reduced.iter().enumerate() {
         let violation = &found.violations[*number];
         let course = &found.rounds[violation.round].course;
@@ -97,7 +97,8 @@ pub(crate) fn causes(explored: &Explored, sources: &mut Option<Sources<'_>>) -> 
             stores(&reduced.late, Some(cut)),
         );
         let places = |stores: &[Store]| {
-            let mut places: Vec<String> = stores.iter().map(|s| s.place.clone()).collect();
+            let place = |store: &Store| (store.place.clone(), store.pool.clone());
+            let mut places: Vec<_> = stores.iter().map(place).collect();
             places.sort_unstable();
             places.dedup();
             places

@@ -330,7 +330,10 @@ impl<'a> Bench<'a> {
             &command,
             &own,
             (self.copy.folder(), self.copy.paths()),
-            time,
+            (self.shared.recovery)
+                .names_acks()
+                .then_some(self.acks.as_path()),
+            (time, &self.shared.recovery.interrupt),
         );
         self.copy.restore(image, &TouchedPages::whole())?;
         Ok(opened)

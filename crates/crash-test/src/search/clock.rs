@@ -1,8 +1,9 @@
 //! The budget's clock, which starts with the first recovery.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+use crate::interrupt::Interrupt;
 
 #[derive(Debug)]
 pub struct Clock {
@@ -10,18 +11,22 @@ pub struct Clock {
     budget: Option<Duration>,
     /// The undisturbed recovery's time, by which a recovery may overrun the budget's end.
     one: Duration,
-    /// Set if the user wants it to end before the budget does.
-    ended: AtomicBool,
+    interrupt: Interrupt,
 }
 
 impl Clock {
     /// A clock that has not started; without a budget it never ends.
     pub fn new(budget: Option<Duration>) -> Clock {
+        Clock::interrupted_by(budget, Interrupt::default())
+    }
+
+    /// A clock whose budget also ends with the user's wish.
+    pub fn interrupted_by(budget: Option<Duration>, interrupt: Interrupt) -> Clock {
         Clock {
             began: OnceLock::new(),
             budget,
             one: Duration::ZERO,
-            ended: AtomicBool::new(false),
+            interrupt,
         }
     }
 
@@ -38,11 +43,11 @@ impl Clock {
     }
 
     pub fn end(&self) {
-        self.ended.store(true, Ordering::Relaxed);
+        self.interrupt.set();
     }
 
     fn left(&self) -> Option<Duration> {
-        if self.ended.load(Ordering::Relaxed) {
+        if self.interrupt.is_set() {
             return Some(Duration::ZERO);
         }
         let passed = self.passed();

@@ -5,11 +5,12 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{channel, sync_channel};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::images::Image;
 use crate::images::copy;
-use crate::question::Question;
+use crate::interrupt::Interrupt;
+use crate::question::{Question, seconds};
 use crate::recording::orders;
 use crate::recording::persistence::Platform;
 use crate::recording::source::Sources;
@@ -19,6 +20,7 @@ use crate::recovery::oracle::Oracle;
 use crate::recovery::undisturbed::undisturbed;
 use crate::recovery::{Recovery, unknown_pool};
 use crate::report::findings::{Findings, NoStart};
+use crate::report::verdict::{Doubt, Reason};
 use crate::search::Search;
 use crate::search::bench::{Bench, Refusal, SearchState};
 use crate::search::clock::Clock;
@@ -77,25 +79,39 @@ pub struct Explored {
     pub replayed: Option<(Image, Ended, String)>,
 }
 
-/// Explores. `tell` is told the number of images tried and the seconds passed; if it answers false, everything stops.
+/// Explores. `tell` is told the number of images tried; if it answers false, everything stops, as with the interrupt.
 ///
 /// # Errors
 /// Bad input, before any work; the recovery does not cope with the undisturbed pool, or with no image.
-pub fn explore(question: &Question, tell: &(dyn Fn(u64, u64) -> bool + Sync)) -> Result<Explored> {
+pub fn explore(
+    question: &Question,
+    interrupt: &Interrupt,
+    tell: &(dyn Fn(u64, u64) -> bool + Sync),
+) -> Result<Explored> {
     let loading = Instant::now();
-    let mut recording = opened(question)?;
+    let mut recording = opened(question, interrupt)?;
     let assumed = rounds::assumed(question, &mut recording)?;
     let recovery = Recovery {
         words: question.recover.clone(),
         ok: question.ok.clone(),
-        time: Duration::from_secs_f64(question.time_limit.unwrap_or(question.budget)),
+        time: match question.time_limit {
+            Some(limit) => seconds("--time-limit", limit)?,
+            None => seconds("--budget", question.budget)?,
+        },
         memory: question.memory_limit,
         oracle: None,
+        interrupt: interrupt.clone(),
     };
-    let budget = (question.replay.is_none()).then(|| Duration::from_secs_f64(question.budget));
+    let budget = seconds("--budget", question.budget)?;
+    let budget = question.replay.is_none().then_some(budget);
     let refusal = Refusal::named(&question.creation)
         .ok_or_else(|| CrashTestError::new("--creation: give orderly, status or skip"))?;
-    let mut shared = SearchState::new(recovery, recording, Clock::new(budget), refusal);
+    let mut shared = SearchState::new(
+        recovery,
+        recording,
+        Clock::interrupted_by(budget, interrupt.clone()),
+        refusal,
+    );
     let oracle = Oracle::learn(question, &shared.recording, &shared.recovery)?;
     shared.recovery.oracle = oracle;
     let folder = copy::scratch()?;
@@ -137,12 +153,12 @@ pub fn explore(question: &Question, tell: &(dyn Fn(u64, u64) -> bool + Sync)) ->
     found.recoveries = shared.recoveries.load(Ordering::Relaxed);
     let flaky = shared.flaky.load(Ordering::Relaxed);
     if flaky > 0 {
-        shared.recording.blind.push(format!(
+        shared.recording.doubts.push(Reason::Flaky.because(format!(
             "the recovery is flaky: on {flaky} images it failed in one run and coped in another, and nothing is said of \
              these; have it do the same each time"
-        ));
+        )));
     }
-    found.blind = shared.recording.blind.clone();
+    found.doubts = shared.recording.doubts.clone();
     found.seconds = shared.clock.passed().as_secs_f64();
     Ok(Explored {
         shared,
@@ -153,19 +169,19 @@ pub fn explore(question: &Question, tell: &(dyn Fn(u64, u64) -> bool + Sync)) ->
 
 /// The recording in the units of the question's platform. A program that flushes no line and syncs gets those of a
 /// disk, unless the question says otherwise.
-fn on_platform(question: &Question) -> Result<Recording> {
+fn on_platform(question: &Question, interrupt: &Interrupt) -> Result<Recording> {
     let named = match question.platform.as_str() {
         "auto" => None,
         name => Some(Platform::named(name).ok_or_else(|| {
             CrashTestError::new("--platform: give auto, adr, eadr, pages or sectors")
         })?),
     };
-    let mut recording = question.opened(named.unwrap_or(Platform::Adr))?;
+    let mut recording = question.opened(named.unwrap_or(Platform::Adr), interrupt)?;
     let Sure { flushes, syncs } = recording.sure;
     let times = if syncs == 1 { "once" } else { "several times" };
     match (named, flushes, syncs) {
         (None, 0, 1..) => {
-            recording = question.opened(Platform::Pages)?;
+            recording = question.opened(Platform::Pages, interrupt)?;
             recording.notes.push(format!(
                 "the program flushes no line and syncs {times} (msync, fsync), so it is tested as on a file on a disk, where each page of \
                  4096 bytes may be as it was at any moment since it was synced: --platform pages; sectors is a disk that may tear a page \
@@ -185,8 +201,8 @@ fn on_platform(question: &Question) -> Result<Recording> {
 }
 
 /// Opens the recording of a question, which must have stores and what the question asks for.
-fn opened(question: &Question) -> Result<Recording> {
-    let mut recording = on_platform(question)?;
+fn opened(question: &Question, interrupt: &Interrupt) -> Result<Recording> {
+    let mut recording = on_platform(question, interrupt)?;
     let platform = recording.platform;
     if question.tear && platform.is_disk() {
         return Err(CrashTestError::new(format!(
@@ -224,14 +240,30 @@ fn opened(question: &Question) -> Result<Recording> {
         )));
     }
     if wants_acks && recording.acks.is_empty() {
-        recording.blind.push(
-            "the recording keeps what the program printed, and it printed nothing, so that {acks} is empty at every cut: \
-             have the program write what it promises (and flush its output), name the descriptor with --acks-fd when it \
-             is recorded, or leave {acks} out"
-                .to_owned(),
-        );
+        recording.doubts.push(Reason::nothing_printed(
+            "the recording keeps what the program printed",
+            "name the descriptor with --acks-fd when it is recorded",
+        ));
+    }
+    if !question.allow_failure {
+        let doubts = ended_badly(&recording);
+        recording.doubts.extend(doubts);
     }
     Ok(recording)
+}
+
+/// The doubt of a recording whose program failed, or was ended before its end.
+fn ended_badly(recording: &Recording) -> Option<Doubt> {
+    match recording.ended {
+        Some(ended) if ended != Ended::Status(0) => {
+            Some(Reason::program_failed(&ended.to_string()))
+        }
+        _ if recording.cut_short => Some(Reason::recording_ended(
+            "--limit, Ctrl-C or SIGKILL",
+            "record all of it",
+        )),
+        _ => None,
+    }
 }
 
 /// Runs the recovery on one image, and saves the image if it is to be kept.
@@ -324,4 +356,84 @@ fn leave(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::report;
+    use crate::testing::{question, written};
+    use serde_json::{Map, Value, json};
+
+    /// The report on a recording whose provenance `change` has changed, with a recovery of these words.
+    fn told(
+        recover: &[&str],
+        allow_failure: bool,
+        change: impl FnOnce(&mut Map<String, Value>),
+    ) -> Value {
+        let folder = tempfile::tempdir().unwrap();
+        let mut asked = question();
+        asked.recording = written(folder.path(), change);
+        asked.recover = recover.iter().map(|&word| word.to_owned()).collect();
+        asked.allow_failure = allow_failure;
+        report(
+            &asked,
+            &explore(&asked, &Interrupt::default(), &|_, _| true).unwrap(),
+        )
+    }
+
+    #[test]
+    fn a_program_that_failed_or_was_ended_says_nothing_unless_that_is_allowed() {
+        let cases = [
+            ("exit", json!({"status": 0}), None),
+            ("exit", json!({"status": 1}), Some("program-failed")),
+            ("exit", json!({"signal": 6}), Some("program-failed")),
+            ("complete", json!(true), None),
+            ("complete", json!(false), Some("recording-ended")),
+        ];
+        for (key, value, reason) in cases {
+            for allowed in [false, true] {
+                let told = told(&["head", "-c", "1", "{pool}"], allowed, |more| {
+                    more.insert(key.to_owned(), value.clone());
+                });
+                let wanted = reason.filter(|_| !allowed);
+                assert_eq!(told["doubt"]["reason"].as_str(), wanted, "{value}");
+                assert_eq!(told["unsaid"].is_string(), wanted.is_some(), "{value}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_time_that_is_none_is_an_error() {
+        for budget in [f64::NAN, f64::INFINITY, -1.0, 1e300] {
+            for limits in [false, true] {
+                let folder = tempfile::tempdir().unwrap();
+                let mut asked = question();
+                asked.recording = written(folder.path(), |_| ());
+                asked.recover = vec!["true".to_owned()];
+                match limits {
+                    true => asked.time_limit = Some(budget),
+                    false => asked.budget = budget,
+                }
+                let error = explore(&asked, &Interrupt::default(), &|_, _| true)
+                    .err()
+                    .unwrap();
+                assert!(error.to_string().contains("is no time"), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_promised_and_is_not_looked_for_is_told() {
+        let acks = |more: &mut Map<String, Value>| {
+            more.insert("acks".to_owned(), json!([[3, "done"]]));
+        };
+        let rests_on = |script| {
+            let told = told(&["sh", "-c", script, "{pool}", "{acks}"], false, acks);
+            assert_eq!(told["verdict"], "no violation");
+            told["rests_on"].as_array().unwrap().len()
+        };
+        assert_eq!(rests_on("head -c 1 $0"), 1);
+        assert_eq!(rests_on("head -c 1 $0 < $1"), 0);
+    }
 }

@@ -6,17 +6,20 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from sardonyx import _core
+from sardonyx.cli.common import err
 from sardonyx.cli.crash_test.search import RARE, Searched, tried
 from sardonyx.cli.grid import grid, numbers
 from sardonyx.cli.help import rare
 from sardonyx.cli.options import Designs as Named
 from sardonyx.cli.options import Machine
+from sardonyx.cli.progress import watched
 from sardonyx.questions import CrashTestQuestion
 from sardonyx.runs.jobs import check_designs
 from sardonyx.runs.sources import check_known, parts
@@ -59,15 +62,19 @@ def below(
     question: CrashTestQuestion, found: dict[str, Any], machine: str, designs: Sequence[str]
 ) -> list[dict[str, Any]]:
     """What of the pool can be read after a cut below each design, and what the recovery does."""
-    told: dict[str, list[dict[str, Any]]] = json.loads(
-        _core.crash_designs(
+    answer = watched(
+        err,
+        Path(question.recording).name,
+        lambda p: _core.crash_designs(
             question.json(),
             (found["start"]["row"], found["time_limit_s"]),
             machine,
             list(designs),
             (CUTS, EVERY),
-        )
+            p,
+        ),
     )
+    told: dict[str, list[dict[str, Any]]] = json.loads(answer)
     return told["designs"]
 
 

@@ -17,7 +17,14 @@ from rich.text import Text
 
 from sardonyx import _core
 from sardonyx.cli.common import PATH, check_json_target, for_people, note, seconds_in
-from sardonyx.cli.crash_test.options import RARE, Searching, end, searched, unfinished
+from sardonyx.cli.crash_test.options import (
+    RARE,
+    Searching,
+    end,
+    searched,
+    show_basis,
+    unfinished,
+)
 from sardonyx.cli.grid import grid, numbers
 from sardonyx.cli.help import rare
 from sardonyx.questions import CrashFilesQuestion
@@ -62,6 +69,10 @@ class Files(Searching):
         int,
         typer.Option(min=0, max=2**20, help="The program's descriptor whose text is in {acks}."),
     ] = 1
+    acks_socket: Annotated[
+        bool,
+        typer.Option("--acks-socket", help="What it sends to any socket is in {acks} instead."),
+    ] = False
     list_only: Annotated[
         bool, typer.Option("--list", help="Only list the operations, with their places.")
     ] = False
@@ -89,11 +100,16 @@ class Files(Searching):
         check_known("platform", self.platform, PLATFORMS, "--platform: ")
         check_folder(self.files, "--files ")
         check_program(self.program)
+        if self.acks_socket and self.acks_fd != Files.acks_fd:
+            raise _core.SardonyxError(
+                f"--acks-fd {self.acks_fd}, --acks-socket: both say what is in {{acks}}; give one"
+            )
         return {
             "program": tuple(self.program),
             "files": str(self.files),
             "platform": self.platform,
             "acks_fd": self.acks_fd,
+            "acks_socket": self.acks_socket,
             "record_limit": seconds_in("--record-limit", self.record_limit),
         }
 
@@ -109,7 +125,7 @@ class Files(Searching):
         )
 
 
-@rare(*RARE, "record_limit", "acks_fd")
+@rare(*RARE, "record_limit", "acks_fd", "acks_socket")
 def files(asked: Files) -> None:
     """Run a program that writes files, and its own recovery on what each cut could leave.
 
@@ -213,6 +229,7 @@ def show(people: Console, found: dict[str, Any]) -> None:
         people.print(said, soft_wrap=True)
     elif not found["violations"]:
         people.print(Text(found["verdict"], style="green"))
+        show_basis(people, found)
     else:
         _show_causes(people, found)
 

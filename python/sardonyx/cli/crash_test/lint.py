@@ -13,10 +13,11 @@ import typer
 from rich.text import Text
 
 from sardonyx import _core
-from sardonyx.cli.common import check_json_target, for_people, note, write_json
+from sardonyx.cli.common import check_json_target, err, for_people, note, write_json
 from sardonyx.cli.crash_test.options import NO_SOURCE, POOL, RECORDING
 from sardonyx.cli.grid import grid, numbers
 from sardonyx.cli.options import JsonTo, Machine
+from sardonyx.cli.progress import watched
 from sardonyx.runs import crash_test
 
 
@@ -35,7 +36,12 @@ def lint(
     [bold]Example[/bold]: sardonyx crash-test lint app.parquet --pool data.pool
     """
     check_json_target(json_to, [recording])
-    found = crash_test.lint(recording, [str(each) for each in pool], not no_source, machine)
+    pools = [str(each) for each in pool]
+    found = watched(
+        err,
+        Path(recording).name,
+        lambda p: crash_test.lint(recording, pools, not no_source, machine, p),
+    )
     people = for_people(json_to)
     for line in found["notes"]:
         note(line)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from sardonyx import _core
 from sardonyx.cli.common import (
@@ -49,6 +50,7 @@ RARE = (
     "jobs",
     "keep",
     "time_limit",
+    "allow_failure",
 )
 
 
@@ -112,6 +114,12 @@ class Searching(Judged):
     junit: Annotated[
         Path | None, typer.Option(help="Write the causes as failed tests, as JUnit's XML.", **PATH)
     ] = None
+    allow_failure: Annotated[
+        bool,
+        typer.Option(
+            "--allow-failure", help="The recorded program may have failed, or been ended early."
+        ),
+    ] = False
     seed: Annotated[
         int, typer.Option(min=0, max=2**50, help="Seed of the images that are drawn.")
     ] = 1
@@ -125,6 +133,7 @@ class Searching(Judged):
             "budget": seconds_in("--budget", self.budget),
             "seed": self.seed,
             "threads": self.jobs,
+            "allow_failure": self.allow_failure,
         }
 
     def check_targets(self, inputs: Sequence[str] = ()) -> Baseline | None:
@@ -149,7 +158,7 @@ class Searching(Judged):
 def searched(label: str, call: Callable[[_core.Progress], dict[str, Any]]) -> dict[str, Any]:
     """What a native search finds, with its progress shown; a signal ends it early."""
     found, by = watched_to_an_end(err, label, call, "recoveries")
-    if by is not None and "--budget" in (found["unsaid"] or ""):
+    if by is not None and found.get("unsaid") and found["doubt"]["reason"] == "budget":
         found["unsaid"] = f"{by.name} ended it before each kind of moment had been tried once"
     return found | {"ended_by": by and by.name}
 
@@ -158,6 +167,12 @@ def unfinished(found: Mapping[str, Any]) -> str:
     """That passes were left out, which, and what would bring them."""
     more = "raise --budget" if found.get("ended_by") is None else f"{found['ended_by']} ended it"
     return f"the plan was not finished; {more}. Skipped: {', '.join(found['passes_left'])}"
+
+
+def show_basis(people: Console, found: Mapping[str, Any]) -> None:
+    """Print what an answer without a violation rests on, where that is little."""
+    for line in found["rests_on"]:
+        people.print(f"it rests on little: {line}", soft_wrap=True)
 
 
 def end(found: dict[str, Any], json_to: str | None) -> None:

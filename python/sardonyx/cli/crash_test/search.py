@@ -16,12 +16,13 @@ import typer
 from rich.console import Console
 
 from sardonyx import _core
-from sardonyx.cli.common import PATH, for_people
+from sardonyx.cli.common import PATH, err, for_people
 from sardonyx.cli.crash_test import options
 from sardonyx.cli.crash_test.options import Oracle, Searching, Tested
 from sardonyx.cli.crash_test.show import show
 from sardonyx.cli.help import rare
 from sardonyx.cli.options import Tear
+from sardonyx.cli.progress import watched
 from sardonyx.files import write_text
 from sardonyx.questions import CrashTestQuestion
 from sardonyx.report.checks import accept
@@ -127,6 +128,12 @@ def tried(
 def ask(question: CrashTestQuestion) -> dict[str, Any]:
     """What the native module finds."""
     return options.searched(Path(question.recording).name, lambda p: crash_test(question, p))
+
+
+def tested(question: CrashTestQuestion) -> dict[str, Any]:
+    """What one search of several finds; a signal ends them all."""
+    label = Path(question.recording).name
+    return watched(err, label, lambda p: crash_test(question, p), "recoveries")
 
 
 def gdb(recover: str, image: Path, names: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sardonyx.cli.common import note
-from sardonyx.cli.crash_test.options import unfinished
+from sardonyx.cli.crash_test.options import show_basis, unfinished
 from sardonyx.cli.grid import grid
 
 #: People are shown this many suspects and causes; the JSON has all.
@@ -46,6 +46,7 @@ def show(people: Console, found: dict[str, Any]) -> None:
         return
     if not found["violations"]:
         people.print(Text(verdict(found), style="green"))
+        show_basis(people, found)
         _show_coverage(people, found["coverage"])
         orders = found["threads"] > 1 and found["platform"] not in DISKS and "orders" not in found
         if orders and found["processes"] == 1:

@@ -7,15 +7,17 @@ What they may be follows from what happened before what
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from sardonyx import _core
-from sardonyx.cli.crash_test.search import RARE, Searched, tried
+from sardonyx.cli.common import err
+from sardonyx.cli.crash_test.search import RARE, Searched, tested, tried
 from sardonyx.cli.help import rare
+from sardonyx.cli.progress import watched
 from sardonyx.questions import CrashTestQuestion
-from sardonyx.runs.crash_test import crash_test
 
 MOST = 1000
 
@@ -55,12 +57,14 @@ def in_orders(
     explain is left out.
     """
     question = question.replace(assume_persisted=(*question.assume_persisted, *found["assumed"]))
-    names = _core.crash_orders(question.json(), found["start"]["row"], most)
+    asked, row = question.json(), found["start"]["row"]
+    label = Path(question.recording).name
+    names = watched(err, label, lambda p: _core.crash_orders(asked, row, most, p))
     told = []
     for name in names:
         budget = question.budget / len(names)
-        asked = question.replace(thread_order=name, budget=budget, keep=None, start=None)
-        told.append(crash_test(asked) | {"order": name})
+        order = question.replace(thread_order=name, budget=budget, keep=None, start=None)
+        told.append(tested(order) | {"order": name})
     return told
 
 

@@ -145,7 +145,7 @@ def contents(word: str) -> str | None:
 
 @lru_cache(256)
 def _check_recording(path: str, pool: str) -> None:
-    _core.crash_lint(path, [pool], False, None)
+    _core.crash_lint(path, [pool], False, None, None)
 
 
 @lru_cache(256)
