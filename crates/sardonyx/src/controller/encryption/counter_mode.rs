@@ -345,7 +345,10 @@ impl Layer for CounterMode {
         let old = self.counter(self.cache.line(cached), a, plan);
         self.counted += u64::from(old == 0);
         let (counter, known, gate) = match &mut self.numbers {
-            Numbers::PerLine(first) => (old.wrapping_add(1).max(*first), cached.at, gate),
+            Numbers::PerLine(first) => {
+                let next = self.pads.counter(old).wrapping_add(1);
+                (next.max(*first), cached.at, gate)
+            }
             Numbers::Global(global) => {
                 // A miss does not stall the write: its counter is a new one.
                 let next = global.next(&mut plan.because(Cause::Counter));
