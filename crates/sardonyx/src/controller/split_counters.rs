@@ -70,6 +70,11 @@ pub fn get(line: &Line, slot: u64) -> u64 {
     }
 }
 
+/// The counter of a line of the page that has just been encrypted anew.
+pub fn fresh(line: &Line) -> u64 {
+    major(line) << ROOM | 1
+}
+
 /// Counts one more write of `slot` in minor numbers of `bits` bits. The major number is at least `first`. After its
 /// first write a line's minor number is at least 1.
 pub fn bump(line: &mut Line, slot: u64, bits: u64, first: u64) -> Bump {

@@ -9,7 +9,7 @@ use super::pad::Pads;
 use super::{COUNTER_BYTES, COUNTER_CACHE_HIT_RATE, WASTED_ENCRYPTIONS};
 use crate::controller::layers::{Design, File, Guarantee, Policy};
 use crate::controller::{Class, Encryption, Figures, Layer, Storey, Write};
-use crate::line::Place;
+use crate::line::{Line, Place};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::{At, Fetched, Plan, Queue, Step, Stored};
@@ -125,14 +125,8 @@ impl Layer for CoLocated {
                 }
             }
         };
-        let Some(line) = stored.value.filter(|_| beside != 0) else {
-            return At::new(None, plan.both(stored.at, known));
-        };
-        let pad = self
-            .pads
-            .unstored(known, &mut plan.because(Cause::Encryption));
-        let at = plan.both(stored.at, pad);
-        At::new(Some(self.pads.crypt(a, beside, &line)), at)
+        self.pads
+            .decrypt_opened(a, stored, At::new(beside, known), plan)
     }
 
     fn write(&mut self, write: Write<Place>, plan: &mut Plan) -> Stored {
@@ -163,6 +157,22 @@ impl Layer for CoLocated {
 
     fn persist_metadata(&mut self, _a: Place, after: Step, _plan: &mut Plan) -> Stored {
         Stored::at(after)
+    }
+
+    fn preload(&mut self, a: Place, data: &Line, plan: &mut Plan) -> bool {
+        let counter = self.pads.counter(0);
+        if plan.peek(a).is_some() || counter == 0 {
+            return false;
+        }
+        self.counted += 1;
+        let secret = self.pads.crypt(a, counter, data);
+        plan.preload(a, Some(counter.to_le_bytes()), |line| *line = secret);
+        true
+    }
+
+    fn peek(&self, a: Place, plan: &Plan) -> Option<Line> {
+        let counter = u64::from_le_bytes(plan.peek_sideband(a)?);
+        Some(self.pads.crypt(a, counter, &plan.peek(a)?))
     }
 
     fn hint(&self, a: Place, plan: &Plan) {

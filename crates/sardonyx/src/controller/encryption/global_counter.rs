@@ -3,11 +3,13 @@
 //! is always ahead of every counter in use.
 //! Left out: where each line's counter is kept.
 
+use super::pad;
 use crate::controller::layers::{HIGH, Limit, Reached};
 use crate::exhausted::Exhausted;
 use crate::line::ZERO_LINE;
 use crate::mechanisms::mechanisms;
 use crate::medium::layout::{Layout, Region};
+use crate::medium::params::PAST;
 use crate::plan::{At, Plan, Queue, Step};
 use crate::settings::{Needs, Settings, keys, words};
 
@@ -123,7 +125,7 @@ impl GlobalCounter {
             survival: settings.get(&SURVIVAL),
             stride: settings.get(&MARK_STRIDE),
             region: layout.reserve("counter-mark", 1),
-            value: settings.get(&FIRST_COUNTER) - 1,
+            value: (settings.get(&FIRST_COUNTER) - 1).max(pad::before(settings.get(&PAST))),
             marks: [CounterMark::past(0); 2],
         }
     }

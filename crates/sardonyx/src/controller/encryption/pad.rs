@@ -6,7 +6,7 @@ use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 
 use crate::line::{Line, Place};
-use crate::medium::params::Unit;
+use crate::medium::params::{PAST, Past, Unit};
 use crate::plan::{At, Fetched, Plan, Step};
 use crate::settings::{Settings, keys, words};
 use crate::stats::Cause;
@@ -56,6 +56,7 @@ pub fn other(mut key: [u8; 16], settings: &Settings) -> [u8; 16] {
 pub struct Pads {
     cipher: Aes128,
     charged: Charged,
+    past: Past,
 }
 
 impl Pads {
@@ -64,6 +65,7 @@ impl Pads {
         Pads {
             cipher: cipher(settings),
             charged: settings.get(&CHARGED),
+            past: settings.get(&PAST),
         }
     }
 
@@ -82,17 +84,52 @@ impl Pads {
         crypt(&self.cipher, initial_value(a, counter), line)
     }
 
-    /// Decrypts `stored`, which was read from `a`, under `counter`. Under counter 0, that of a line never written,
-    /// nothing comes out.
+    /// Decrypts `stored`, which was read from `a`, under `counter`, once the guard has seen both.
     #[inline]
     pub fn decrypt(&self, a: Place, stored: Fetched, counter: At<u64>, plan: &mut Plan) -> Fetched {
         let stored = plan.opened(a, stored, counter);
-        let Some(line) = stored.value.filter(|_| counter.value != 0) else {
+        self.decrypt_opened(a, stored, counter, plan)
+    }
+
+    /// Decrypts `stored`, which was read from `a`, under `counter`. Counter 0 is that of a line that this run has not
+    /// written: nothing comes out, after the time of a pad if the line was written before.
+    #[inline]
+    pub fn decrypt_opened(
+        &self,
+        a: Place,
+        stored: Fetched,
+        counter: At<u64>,
+        plan: &mut Plan,
+    ) -> Fetched {
+        let line = stored.value.filter(|_| counter.value != 0);
+        if line.is_none() && !self.covers_unknown() {
             return At::new(None, plan.both(stored.at, counter.at));
-        };
+        }
         let pad = self.unstored(counter.at, &mut plan.because(Cause::Encryption));
         let at = plan.both(stored.at, pad);
-        At::new(Some(self.crypt(a, counter.value, &line)), at)
+        At::new(line.map(|line| self.crypt(a, counter.value, &line)), at)
+    }
+
+    /// Whether lines that this run has not written lie under pads.
+    #[inline]
+    pub fn covers_unknown(&self) -> bool {
+        self.past == Past::Written
+    }
+
+    /// The counter of a line whose stored counter is `counter`: that of its last write before this run where this run
+    /// has stored none, and 0 if there was no such write.
+    #[inline]
+    pub fn counter(&self, counter: u64) -> u64 {
+        counter.max(before(self.past))
+    }
+}
+
+/// The greatest encryption counter from before the run. Numbers do not matter as long as none is used again, so it is
+/// the least.
+pub(super) fn before(past: Past) -> u64 {
+    match past {
+        Past::Empty => 0,
+        Past::Written => 1,
     }
 }
 
