@@ -3,8 +3,8 @@
 //! From image to image only the lines that differ are written. Each file is a [`FileCopy`], in a folder that holds
 //! nothing else.
 
-use std::fs::{File, Metadata, OpenOptions};
-use std::os::unix::fs::MetadataExt;
+use std::fs::{File, Metadata, OpenOptions, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -186,6 +186,7 @@ pub fn scratch() -> Result<TempDir> {
     };
     tempfile::Builder::new()
         .prefix("sardonyx-crash-")
+        .permissions(Permissions::from_mode(0o700))
         .tempdir_in(&place)
         .map_err(CrashTestError::io(place.display()))
 }

@@ -56,10 +56,16 @@ pub extern "C" fn call(
     _: u64,
     _: u64,
 ) {
+    // The calls of System V's shared memory do not say how long it is.
+    let b = if number == SYS_shmdt { attached(a) } else { b };
+    let d = match number == SYS_shmat && c & SHM_REMAP as u64 != 0 {
+        true => segment(a as i32),
+        false => d,
+    };
     let arguments = [a, b, c, d, e, f];
     // QEMU is asked what is mapped before our lock is taken.
     let unmaps = match number {
-        SYS_munmap | SYS_mremap => true,
+        SYS_munmap | SYS_mremap | SYS_shmdt => true,
         SYS_mmap => d & MAP_FIXED as u64 != 0,
         _ => false,
     };
@@ -81,6 +87,29 @@ pub extern "C" fn call(
             state.calls_system(vcpu);
         }
     });
+}
+
+/// The bytes that are mapped from this address on as one piece; 0 if nothing is.
+fn attached(address: u64) -> u64 {
+    let mut bytes = 0;
+    guest::each_area(|area, _, _| {
+        if area.start == address {
+            bytes = area.end - area.start;
+        }
+    });
+    bytes
+}
+
+/// The bytes of a segment of System V's shared memory; 0 if there is none.
+fn segment(number: i32) -> u64 {
+    // SAFETY: zeros are a valid `shmid_ds`, and the call fills it or fails.
+    unsafe {
+        let mut told: shmid_ds = std::mem::zeroed();
+        match shmctl(number, IPC_STAT, &raw mut told) {
+            0 => told.shm_segsz as u64,
+            _ => 0,
+        }
+    }
 }
 
 pub extern "C" fn returned(_: Id, vcpu: c_uint, number: i64, result: i64) {
@@ -112,7 +141,7 @@ fn before(
 ) -> Vec<Vacated> {
     let end = page_up(a[0].saturating_add(a[1]));
     let vacates = match number {
-        SYS_munmap | SYS_mremap => true,
+        SYS_munmap | SYS_mremap | SYS_shmdt => true,
         SYS_mmap => a[3] & MAP_FIXED as u64 != 0,
         SYS_madvise => drops(state.options.level, a[2]),
         _ => false,
@@ -124,6 +153,9 @@ fn before(
     match number {
         SYS_mremap if a[3] & MREMAP_FIXED as u64 != 0 => {
             vacated.push(state.vacate(vcpu, a[4], page_up(a[4].saturating_add(a[2]))));
+        }
+        SYS_shmat if a[2] & SHM_REMAP as u64 != 0 => {
+            vacated.push(state.vacate(vcpu, a[1], page_up(a[1].saturating_add(a[3]))));
         }
         SYS_brk if a[0] != 0 && a[0] < state.heap => {
             vacated.push(state.vacate(vcpu, page_up(a[0]), page_up(state.heap)));
@@ -438,7 +470,7 @@ fn mapping(
         state.free(&vacated);
     }
     match number {
-        SYS_munmap => state.gone(a[0], page_up(a[0].saturating_add(a[1]))),
+        SYS_munmap | SYS_shmdt => state.gone(a[0], page_up(a[0].saturating_add(a[1]))),
         SYS_mmap => {
             let end = page_up(got.saturating_add(a[1]));
             if a[3] & MAP_FIXED as u64 != 0 {

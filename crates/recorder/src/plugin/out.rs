@@ -449,15 +449,24 @@ impl Out {
     /// The bytes of a line of memory, or those it had when its page went.
     pub fn bytes(&self, line: u64) -> Option<[u8; 64]> {
         match self.address(line) {
-            Some(address) => Some(self.bytes_at(address)),
+            Some(address) => self.bytes_at(address, line),
             None if self.zeros.contains(&line) => Some([0; 64]),
             None if line / PAGE_LINES == ZERO && self.level == Level::Memory => Some([0; 64]),
             None => self.captured.get(&line).copied(),
         }
     }
 
-    /// The bytes at a readable address of a line.
-    pub fn bytes_at(&self, address: u64) -> [u8; 64] {
+    /// The bytes of a line that lies at this address. A file may have been cut there meanwhile, by anybody, so the
+    /// kernel is asked for its lines.
+    fn bytes_at(&self, address: u64, line: u64) -> Option<[u8; 64]> {
+        match line < FILES {
+            true => Some(self.memory_at(address)),
+            false => guest::read(address),
+        }
+    }
+
+    /// The bytes at an address of memory that is no file's.
+    pub fn memory_at(&self, address: u64) -> [u8; 64] {
         // SAFETY: the guest has touched the page, which is mapped at this address of ours, and we learn of unmapping
         // before it happens. Another thread may be writing there; then the line is dirty again and is sent again.
         unsafe { guest::host(address).cast::<[u8; 64]>().read_volatile() }
@@ -488,7 +497,9 @@ impl Out {
     pub fn capture(&mut self, lines: Vec<u64>) {
         for line in lines {
             match self.address(line) {
-                Some(address) => self.captured.insert(line, self.bytes_at(address)),
+                Some(address) => {
+                    (self.bytes_at(address, line)).map(|held| self.captured.insert(line, held))
+                }
                 None => continue, // kept already, or never readable
             };
         }

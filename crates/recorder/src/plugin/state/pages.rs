@@ -179,7 +179,7 @@ impl PluginState {
             counters::add_kernel(2 * self.options.kernel.line);
             (self.caches).access(core, from + at, NAMELESS, false, &mut self.out);
             self.overwrite(core, to + at);
-            let bytes = self.out.bytes_at(page * PAGE_BYTES + at * 64);
+            let bytes = self.out.memory_at(page * PAGE_BYTES + at * 64);
             self.out.captured.insert(to + at, bytes);
         }
         self.settled(to);
