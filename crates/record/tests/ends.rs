@@ -27,6 +27,26 @@ fn threads_whose_stacks_are_gone_leave_no_line_behind() {
     }
 }
 
+#[test]
+#[ignore = "machine: records under QEMU"]
+fn a_recording_says_how_its_program_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    for (script, exit) in [
+        ("exit 0", serde_json::json!({"status": 0})),
+        ("exit 5", serde_json::json!({"status": 5})),
+        ("kill -6 $$", serde_json::json!({"signal": 6})),
+    ] {
+        let trace = folder.path().join("t.parquet");
+        run(&request(&trace, &["/bin/sh", "-c", script]));
+        let reader = sardonyx_trace::TraceReader::open(&trace).unwrap();
+        assert_eq!(
+            reader.provenance().more.get("exit"),
+            Some(&exit),
+            "{script}"
+        );
+    }
+}
+
 fn executable(folder: &Path, name: &str, bytes: &[u8]) -> String {
     let path = folder.join(name);
     std::fs::write(&path, bytes).unwrap();

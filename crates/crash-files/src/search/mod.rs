@@ -43,6 +43,10 @@ const SAME: u64 = 8;
 const MOST: usize = 24;
 /// At most this many calls are made to fail, each in a run of its own.
 const FAULTS: usize = 32;
+/// More files than this that differ in numbers only are a series.
+const SERIES: usize = 4;
+/// The place of the file in a [`CallSite::key`].
+const FILE: usize = 1;
 /// At most this many functions tell two operations of one line apart: the innermost ones.
 const FUNCTIONS: usize = 4;
 /// The recovery is tried at this many cuts until it first copes.
@@ -313,12 +317,7 @@ fn places(recording: &RecordedRun) -> Vec<CallSite> {
         let file = one.act.inode().and_then(|inode| names.get(&inode));
         let file = file.unwrap_or(&one.path);
         let call = one.shown.split('(').next().unwrap_or_default();
-        // A line of code writes numbered files in a loop; a command's file is all that tells its operations apart.
-        let file = match place.frame {
-            Some(_) => without_numbers(file),
-            None => file.clone(),
-        };
-        place.key = vec![call.to_owned(), file];
+        place.key = vec![call.to_owned(), file.clone()];
         let own = place.stack.iter().filter(|frame| frame.own());
         let mut functions: Vec<String> = own.filter_map(|frame| frame.function.clone()).collect();
         functions.dedup();
@@ -326,7 +325,31 @@ fn places(recording: &RecordedRun) -> Vec<CallSite> {
         place.key.extend(functions);
         place
     };
-    recording.operations.iter().map(place).collect()
+    let mut places: Vec<CallSite> = recording.operations.iter().map(place).collect();
+    join_series(&mut places);
+    places
+}
+
+/// Gives files one name whose names differ in their numbers only, if one place of the program treats many of them: a
+/// loop has made them, and one fault is in all. Few are told apart, because an interpreter's one line does all that its
+/// script does.
+fn join_series(places: &mut [CallSite]) {
+    let pattern = |place: &CallSite| {
+        let mut key = place.key.clone();
+        key[FILE] = without_numbers(&key[FILE]);
+        (place.text.clone(), key)
+    };
+    let mut files: FxHashMap<_, FxHashSet<String>> = FxHashMap::default();
+    for place in places.iter() {
+        let names = files.entry(pattern(place)).or_default();
+        names.insert(place.key[FILE].clone());
+    }
+    for place in places {
+        let (text, key) = pattern(place);
+        if files[&(text, key.clone())].len() > SERIES {
+            place.key = key;
+        }
+    }
 }
 
 /// The last path that each inode was given. A file that is written under a temporary name is known by its final one.
@@ -834,4 +857,28 @@ fn leave(case: &Case, found: &Found, folder: &Path, keep: &Path) -> Result<()> {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_numbered_files_are_told_apart_and_many_are_a_series() {
+        let joined = |count: usize| {
+            let place = |number: usize| CallSite {
+                text: "'script'".to_owned(),
+                frame: None,
+                stack: Vec::new(),
+                key: vec!["write".to_owned(), format!("log.{number}")],
+            };
+            let mut places: Vec<CallSite> = (0..count).map(place).collect();
+            join_series(&mut places);
+            keys(&places).into_iter().max().unwrap() as usize + 1
+        };
+        assert_eq!(
+            [1, 2, SERIES, SERIES + 1, 100].map(joined),
+            [1, 2, SERIES, 1, 1]
+        );
+    }
 }

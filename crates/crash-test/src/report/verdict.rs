@@ -69,43 +69,37 @@ impl Reason {
     pub fn row(self) -> [&'static str; 2] {
         match self {
             Reason::ProgramFailed => [
-                "the recorded program failed (an exit status other than 0, or a signal)",
+                "the recorded program failed",
                 "mend it and record again, or `--allow-failure`",
             ],
             Reason::RecordingEnded => [
-                "the recording ended before the program did (`--limit`, `--record-limit`, Ctrl-C, SIGKILL)",
+                "the recording ended before it (`--limit`, `--record-limit`, a signal)",
                 "record all of it, or `--allow-failure`",
             ],
             Reason::Unexplained => [
-                "the folder in the end is not as the recorded operations leave it (`files`)",
+                "`files`: the folder ends otherwise than the operations leave it",
                 "run the program alone",
             ],
-            Reason::NothingChanged => [
-                "the program changed nothing in the folder (`files`)",
-                "name its folder with `--files`",
-            ],
+            Reason::NothingChanged => ["`files`: the program changed nothing there", "`--files`"],
             Reason::FailsUndisturbed => [
-                "the recovery fails on the folder as the program left it (`files`)",
-                "mend the command, or `--ok`",
+                "`files`: the recovery fails without a cut",
+                "mend it, or `--ok`",
             ],
-            Reason::OpensNothing => [
-                "the recovery opens no copy of the pool, or no file of the folder",
-                "have it look at them",
-            ],
+            Reason::OpensNothing => ["the recovery opens no pool or file", "have it look at them"],
             Reason::NothingPrinted => [
-                "`{acks}` is in the command, and empty at every cut",
-                "name where the program promises: `--acks-fd`, for `files` also `--acks-socket`",
+                "`{acks}` is asked for, and always empty",
+                "`--acks-fd`, `--acks-socket`",
             ],
             Reason::NeverSure => [
-                "the recovery copes with nothing that is durable at any cut, and nothing was promised (`files`)",
-                "have the program sync its files, or begin with a folder that the recovery accepts",
+                "`files`: the recovery copes with nothing that is durable, and nothing was promised",
+                "sync, or begin with a good folder",
             ],
             Reason::Budget => [
-                "`--budget` or a signal ended the search before each cut, or each kind of moment, was tried once",
+                "`--budget` or a signal came before each kind of cut was tried",
                 "raise `--budget`",
             ],
             Reason::Flaky => [
-                "the recovery failed on an image in one run, and coped with it in another",
+                "the recovery both failed and coped on an image",
                 "have it do the same each time",
             ],
         }
