@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import faulthandler
 import io
+import json
 import os
 import re
 import resource
 import shlex
+import shutil
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
 import pytest
 from sardonyx import cli, layers
 from sardonyx.cli.terminal import visible
-from test_options import FORMS, commands, folder
+from test_options import FORMS, asked, commands, folder
+from typer._click.exceptions import ClickException
 
+TRACES = Path(__file__).resolve().parents[2] / "traces"
 __all__ = ["folder"]  # a fixture of every test here
 #: Numbers that no option means.
 SENSELESS = ("nan", "inf", "-inf", "1e999", "-0", str(2**64), "9" * 400, "0x10", "", "٣")
@@ -59,7 +64,7 @@ def refused(*words: str, statuses: tuple[int, ...] = (2,)) -> str:
     status, said, error = ended(*words)
     line = shlex.join(words)
     assert status in statuses, f"{line}: {status}: {error}"
-    assert status != 2 or error.startswith("error: "), f"{line}: {error}"
+    assert status != 2 or error.splitlines()[-1].startswith("error: "), f"{line}: {error}"
     assert error.count("\n") <= 3 and len(error) < 1500, f"{line}: {error}"
     assert "Traceback" not in said + error
     return error
@@ -100,6 +105,29 @@ def test_there_are_numbers_and_each_has_bounds() -> None:
                 assert param.type_descriptor.parameter_info.min is not None, (
                     f"{command} {param.opts}"
                 )
+
+
+#: What could stand for a number in a word: of sizes, shares, limits, windows, brackets.
+WORDS = ("nan", "-1", "1e999", str(2**64), "a=nan", "max nan", "1x1e999", "nan%", "1..nan", HOSTILE)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(each, marks=[pytest.mark.slow] if each in ("reproduce", "crash run") else [])
+        for each in FORMS
+    ],
+)
+def test_a_word_without_sense_never_ends_in_a_traceback(command: str) -> None:
+    """Nothing is run: what would be asked is kept."""
+    for param in commands()[command].params:
+        option = max(param.opts, key=len)
+        if param.param_type_name == "option" and not param.is_flag:
+            form = shlex.join(form_without(command, option))
+            for word in WORDS:
+                with suppress(ClickException):
+                    _, error = asked(f"{command} {option}={shlex.quote(word)} {form}")
+                    assert error.count("error: ") <= 1 and "\x1b" not in error, error
 
 
 # ---- files
@@ -143,7 +171,7 @@ FILES = (
     *("long", "escapes"),
 )
 #: Forms in which a word is a file that is read: the word, by the command.
-_IS_READ = re.compile(r"[\w-]+\.(parquet|json|toml|csv|raw)|r1|d|d/a")
+_IS_READ = re.compile(r"(?!t\.)[\w-]+\.(parquet|json|toml|csv|raw)|r1|d|d/a")
 READ = {
     command: next((word for word in shlex.split(form) if _IS_READ.fullmatch(word)), "")
     for command, (form, *_) in FORMS.items()
@@ -157,6 +185,8 @@ def test_a_file_of_another_kind_is_a_line_or_a_few(kind: str) -> None:
     for command, word in READ.items():
         if not word or command == "store serve":
             continue
+        if kind == "fifo" and command == "store estimate":
+            continue  # it reads pipes, and waits for what is written
         form = [name if each == word else each for each in shlex.split(FORMS[command][0])]
         # An empty folder, file or text is something to a store, an image or a design.
         may = (0, 1, 2, 3) if command.startswith(("store", "merge", "crash-test")) else (2,)
@@ -196,3 +226,90 @@ def test_no_character_acts() -> None:
         assert visible(f"a{each}b") == f"a{each.encode('unicode_escape').decode()}b"
     for text in ("naïve – 3 µs ×2 †", "日本語", "a\tb\nc", "e\u0301"):
         assert visible(text) == text
+
+
+def test_words_of_others_reach_a_terminal_as_text(tmp_path: Path) -> None:
+    """Each command that shows a name, a figure or an error of a file that somebody else made."""
+    shutil.copy(TRACES / "redis.parquet", f"{HOSTILE}.parquet")
+    metrics: dict[str, float] = {HOSTILE: 1, "ipc": 2, "writes": 3}
+    run = {"trace": HOSTILE, "design": HOSTILE, "metrics": metrics}
+    results = {"sardonyx": HOSTILE, "machine": {"name": HOSTILE}, "runs": [run]}
+    for name, factor in (("r1", 1), ("r2", 2)):
+        metrics["ipc"] = factor
+        Path(name, "results.json").write_text(json.dumps(results))
+        Path(name, "origin.json").write_text(json.dumps({"command": HOSTILE, "date": HOSTILE}))
+    Path("hostile.toml").write_text(
+        f'[sweep]\ntraces = [{json.dumps(HOSTILE)}]\ndesigns = ["esd"]\n'
+    )
+    Path("hostile.ini").write_text(f"[dram_structure]\nprotocol = {HOSTILE}\n[{HOSTILE}]\n")
+    Path("hostile.py").write_text(f"raise ValueError({HOSTILE!r})\n")
+    Path("hostile.csv").write_text(f"view,event,tag,ps,bytes\n{HOSTILE},asked,1,1,1\n")
+    trace = f"{HOSTILE}.parquet"
+    for words in (
+        ("trace", "info", trace, "--limit", "100"),
+        ("trace", "check", trace),
+        ("trace", "cut", trace, "t.parquet", "--limit", "10"),
+        ("compare", trace, "--designs", "baseline,esd", "--limit", "100"),
+        ("compare", HOSTILE),
+        ("compare", "redis", "--designs", HOSTILE),
+        ("compare", "redis", "--designs", "hostile.py"),
+        ("compare", "redis", "--machine", HOSTILE),
+        ("compare", "redis", "--machine", "hostile.ini"),
+        ("compare", "redis", "--set", f"{HOSTILE}=1"),
+        ("report", "r1"),
+        ("diff", "r1", "r2"),
+        ("sweep", "hostile.toml"),
+        ("check-host", "hostile.csv"),
+        ("merge", "run", HOSTILE),
+        ("store", "check", HOSTILE),
+        (HOSTILE,),
+        ("compare", f"--{HOSTILE}"),
+        ("crash", HOSTILE),
+    ):
+        _, said, error = ended(*words)
+        acting = re.findall(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", said + error)
+        assert not acting, f"{words}: {said}{error}"
+        assert "\\x1b" in said + error or words[0] == "trace", f"{words}: {said}{error}"
+
+
+def test_everything_for_people_goes_through_one_console() -> None:
+    written = re.compile(
+        r"(?<![\w.])(?:print|Console)\(|std(?:out|err)\.write|typer\.(?:secho|echo)"
+    )
+    found = {
+        (path.name, line.strip())
+        for path in Path(str(cli.__file__)).parent.rglob("*.py")
+        for line in path.read_text().splitlines()
+        if written.search(line)
+    }
+    assert found == {
+        ("help.py", "console = Console(highlight=False, markup=False, emoji=False)"),
+        ("common.py", "sys.stdout.write(text)"),  # JSON
+        ("__init__.py", 'sys.stderr.write(f"{message()}\\n")'),  # help
+    }
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "redis", "--limit", "300", "--designs", "baseline,esd"),
+        ("trace", "info", "redis", "--limit", "300"),
+        ("designs",),
+        ("show", "esd"),
+        ("compare", "--help-all"),
+        ("compare", "naïve–×"),
+        ("store", "compare", "--bytes", "1M", "--designs", "recam"),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_of_ascii_is_enough(
+    words: tuple[str, ...], encoding: str, tmp_path: Path
+) -> None:
+    narrow = {"PYTHONIOENCODING": encoding, "COLUMNS": "40", "LC_ALL": "C"}
+    done = subprocess.run(
+        [sys.executable, "-m", "sardonyx", *words],
+        cwd=tmp_path, env=os.environ | narrow, capture_output=True, check=False,
+    )  # fmt: skip
+    said = (done.stdout + done.stderr).decode(encoding)
+    assert done.returncode == (2 if words[1:] == ("naïve–×",) else 0), said
+    assert "Traceback" not in said and "\\u" not in done.stdout.decode(encoding)

@@ -350,3 +350,33 @@ def test_every_preset_simulates(tmp_path: Path) -> None:
     for machine in json.loads(_core.machines()):
         arguments = ("--machine", machine["name"], "--limit", "500")
         sardonyx("compare", trace, *arguments, where=tmp_path)
+
+
+def test_the_rows_of_a_trace_add_up_to_its_records(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    said = json.dumps({"version": 1, "level": "memory", "program": "mine"})
+    columns = pa.schema(
+        [
+            ("gap", pa.uint32()),
+            ("thread", pa.uint16()),
+            ("op", pa.uint8()),
+            ("line", pa.uint64()),
+            ("data", pa.binary(64)),
+        ],
+        metadata={"sardonyx.trace": said},
+    )
+    written = {1, 2, 3, 10, 11}
+    rows = [
+        {"gap": 0, "thread": 0, "op": op, "line": 1, "data": bytes(64) if op in written else None}
+        for op in (0, 1, 2, 3, 4, 5, 6, 7, 10, 10, 11)
+    ]
+    rows[-1]["data"] = (1).to_bytes(8, "little") + bytes(56)
+    table = pa.Table.from_pylist(rows, schema=columns)
+    pq.write_table(table, tmp_path / "t.parquet", compression="zstd")
+    sardonyx("trace", "info", "t.parquet", "--json", "i.json", where=tmp_path)
+    info = json.loads((tmp_path / "i.json").read_text())
+    counts = ("reads", "writes", "fences", "flushes", "dirty_at_end", "changes_without_write")
+    assert [info[each] for each in counts] == [1, 3, 1, 3, 2, 1]
+    assert info["records"] == len(rows) == sum(info[each] for each in counts)

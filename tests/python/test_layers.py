@@ -400,6 +400,8 @@ def test_errors_of_a_design_have_their_line(tmp_path: Path, instead: str, said: 
         ("x = 1\n1 / 0", r"own_\d+\.py:2: ZeroDivisionError: division by zero"),
         (PLAIN.replace("NAME", "esd"), "esd: a design of that name comes with the program"),
         (PLAIN.replace("def write", "def wrote"), r"the class has no method write\(self, write"),
+        (PLAIN.replace("persist(self", "persits(self"), "method persits; did you mean persist"),
+        (PLAIN.replace("def persist(self", "def Recovers(self"), "Recovers; did you mean recover"),
         (PLAIN.replace('over="sca"', 'colour="red"'), "colour is no part of a mapping's"),
         (PLAIN.replace('over="sca"', 'promise="all"'), "give one of every line, after program"),
         (PLAIN.replace('over="sca"', 'like="esb"'), "there is no layer of that name"),
@@ -414,6 +416,14 @@ def test_a_file_that_is_no_design_is_refused(tmp_path: Path, text: str, said: st
     ended = ran("compare", "synth:rung-60:200", "--designs", str(file))
     assert ended.exit_code == 2 and ended.stderr.count("\n") == 1, ended.stderr
     assert ran("compare", "redis", "--designs", "none.py").exit_code == 2
+
+
+def test_a_design_may_have_methods_of_its_own(tmp_path: Path) -> None:
+    more = "".join(
+        f"    def {name}(self): pass\n" for name in ("reads", "writer", "look_up", "_flsh")
+    )
+    file, name = design(tmp_path, PLAIN + more)
+    assert layers.load(file) == [name]
 
 
 KEYED = PLAIN.replace(

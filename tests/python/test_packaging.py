@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sysconfig
 import tomllib
 from pathlib import Path
@@ -47,6 +48,17 @@ def test_a_wheel_has_recordings_and_docs_and_says_what_it_is() -> None:
     assert all(each.startswith("/") for each in left_out)  # else folders of crates go too
     needed = {"crates", "python", "traces", "docs", "tools", "Cargo.toml", "Cargo.lock"}
     assert not needed & {each[1:] for each in left_out}
+
+
+@pytest.mark.parametrize("name", ["run", "dev"])
+def test_each_locked_package_has_hashes_and_no_address(name: str) -> None:
+    text = (ROOT / "requirements" / f"{name}.lock").read_text()
+    packages = text.replace("\\\n", "").splitlines()
+    assert len(packages) > 20
+    for line in packages:
+        assert re.match(r"[\w.-]+==\S+ .*--hash=sha256:[0-9a-f]{64}", line), line
+    assert "://" not in text and "index" not in text
+    assert "--require-hashes" in (ROOT / "Makefile").read_text()
 
 
 def test_a_container_is_of_the_debian_that_its_wheel_was_built_on() -> None:

@@ -188,3 +188,12 @@ def test_commands_are_functions_with_the_same_figures(tmp_path: Path) -> None:
 def test_all_that_is_offered_is_there() -> None:
     for name in sardonyx.__all__:
         assert getattr(sardonyx, name) is not None
+
+
+def test_results_are_compared_as_they_are() -> None:
+    before, after = (sardonyx.compare("synth:rung-60", "esd", limit=limit) for limit in (200, 300))
+    moved = sardonyx.diff(before, after)
+    assert moved.status == 0 and moved["changed"]
+    assert sardonyx.diff(before, before)["changed"] == []
+    with pytest.raises(sardonyx.SardonyxError, match="diff: an argument is of .*int"):
+        sardonyx.diff(before, 3)  # type: ignore[arg-type]

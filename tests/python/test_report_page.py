@@ -464,7 +464,7 @@ class Seen:
         return [line for line in self.log.splitlines() if "CONSOLE" in line]
 
 
-def browse(chromium: str, page: Path) -> Seen:
+def browse(chromium: str, page: Path, width: int = 1360, *flags: str) -> Seen:
     """Load a page in headless Chromium that can reach no other machine, and let its scripts end."""
     place = page.parent
     finished = subprocess.run(
@@ -481,11 +481,12 @@ def browse(chromium: str, page: Path) -> Seen:
             "--disable-extensions",
             "--host-resolver-rules=MAP * ~NOTFOUND",
             "--enable-logging=stderr",
-            "--window-size=1360,2000",
+            f"--window-size={width},2000",
             "--virtual-time-budget=30000",
             f"--user-data-dir={place / 'profile'}",
             f"--log-net-log={place / 'network.json'}",
             "--dump-dom",
+            *flags,
             page.as_uri(),
         ],
         capture_output=True,

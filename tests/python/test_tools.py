@@ -24,11 +24,13 @@ def program(folder: Path, name: str, text: str) -> None:
     file.chmod(0o755)
 
 
-def checked(folder: Path, python: str = "python3", **variables: str) -> tuple[int, list[str]]:
+def checked(
+    folder: Path, python: str = "python3", tier: str = "run", **variables: str
+) -> tuple[int, list[str]]:
     """What the check of the machine says where the programs of ``folder`` come first."""
     environment = {"PATH": f"{folder}:{os.environ['PATH']}", "HOME": str(folder)} | variables
     ended = subprocess.run(
-        ("tools/check_machine.sh", python, str(folder / "venv")),
+        ("tools/check_machine.sh", python, str(folder / "venv"), tier),
         cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     return ended.returncode, ended.stderr.splitlines()
@@ -38,8 +40,8 @@ def sound(folder: Path) -> None:
     """Programs that lack nothing."""
     program(folder, "cargo", "exit 0")
     program(folder, "rustc", "echo 'rustc 1.95.0 (59807616e 2026-04-14)'")
-    program(folder, "cc", "exit 0")
-    program(folder, "python3", "exit 0")
+    for name in ("cc", "python3", "rustfmt", "git"):
+        program(folder, name, "exit 0")
 
 
 def test_a_machine_with_all_that_is_needed_is_silent(tmp_path: Path) -> None:
@@ -68,6 +70,64 @@ def test_each_thing_that_is_missing_is_a_line_with_its_remedy(tmp_path: Path) ->
     (tmp_path / "python3").unlink()
     assert "no python9;" in checked(tmp_path, "python9")[1][1]
     assert "no cargo and rustc" in checked(tmp_path, RUSTC="rustc-nowhere")[1][0]
+
+
+def test_tests_need_more_and_a_build_does_not(tmp_path: Path) -> None:
+    sound(tmp_path)
+    assert checked(tmp_path, tier="test") == (0, [])
+    program(
+        tmp_path,
+        "git",
+        'test "$1" = --version || { echo "fatal: not a repository" >&2; exit 128; }',
+    )
+    program(tmp_path, "rustfmt", "exit 1")
+    status, lines = checked(tmp_path, tier="test")
+    assert status == 2 and len(lines) == 2
+    assert "no rustfmt or no clippy; with rustup: rustup component add" in lines[0]
+    assert "git does not know the files here (fatal: not a repository)" in lines[1]
+    program(tmp_path, "git", "exit 127")
+    assert "no git; on Debian, as root: apt-get install git" in checked(tmp_path, tier="test")[1][1]
+    assert checked(tmp_path) == (0, [])
+
+
+def test_nothing_is_installed_before_all_is_looked_for(tmp_path: Path) -> None:
+    sound(tmp_path)
+    for name in ("rustc", "apt-get", "sudo"):
+        program(tmp_path, name, f"echo {name} >> {tmp_path}/called; exit 1")
+    for target in ("test", "test-all"):
+        ended = subprocess.run(
+            ("make", target, f"VENV={tmp_path}/venv"),
+            cwd=ROOT, env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert ended.returncode == 2 and "rustc does not run" in ended.stderr, ended.stderr
+    assert set((tmp_path / "called").read_text().split()) == {"rustc"}
+    assert not (tmp_path / "venv").exists()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "WARNING: Retrying after connection broken by 'NewConnectionError(...: Failed to establish "
+        "a new connection: [Errno -3] Temporary failure in name resolution')'\n"
+        "ERROR: No matching distribution found for annotated-doc==0.0.7",
+        "error: failed to get `a` as a dependency of package `b`\n\nCaused by:\n  [6] Could not "
+        "resolve hostname (Could not resolve host: there)",
+    ],
+)
+def test_offline_is_said_as_offline(said: str, tmp_path: Path) -> None:
+    (tmp_path / "said").write_text(f"{said}\n")
+
+    def ran(text: str) -> subprocess.CompletedProcess[str]:
+        command = ("tools/online.sh", "sh", "-c", text)
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    ended = ran(f"cat {tmp_path}/said >&2; exit 1")
+    assert ended.returncode == 2 and "\nmake: this machine is offline" in ended.stderr
+    assert "Retrying" not in ended.stderr and ended.stderr.lower().startswith("error: ")
+    ended = ran("echo 'ERROR: a hash differs' >&2; exit 3")
+    assert (ended.returncode, ended.stderr) == (3, "ERROR: a hash differs\n")
+    assert ran(f"cat {tmp_path}/said >&2").returncode == 0
 
 
 def judged(monkeypatch: pytest.MonkeyPatch, folder: Path, *found: costs.Cost) -> list[str]:

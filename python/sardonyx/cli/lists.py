@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Annotated, Any
 
 import typer
@@ -64,7 +63,7 @@ def show(
     check_json_target(json_to)
     machine = json.loads(_core.machine(name, list(parse_settings(settings or ()))))
     if json_to != "-":
-        sys.stdout.write(machine["toml"])
+        out.print(machine["toml"], end="", soft_wrap=True)
     write_json(json_to, machine)
 
 

@@ -98,7 +98,10 @@ def page_of_figures(
         allowed="script-src 'unsafe-inline'; img-src data: blob:; ",
         buttons='<button type="button" id="theme" title="Light, dark, or as the system says">'
         "Theme: system</button>\n",
-        scripts=f'<script type="application/json" id="plots">{_embedded(plots)}</script>\n'
+        head="<noscript><style>.plot, .choose, #theme { display: none }</style></noscript>\n",
+        scripts='<noscript><p class="note">Plots need JavaScript; below each figure is a table of '
+        "what it shows.</p></noscript>\n"
+        f'<script type="application/json" id="plots">{_embedded(plots)}</script>\n'
         f"<script>{plotly()}</script>\n<script>\n{_resource('report.js')}\n</script>\n",
     )
 
@@ -114,6 +117,7 @@ def _page(
     sections: str,
     allowed: str = "",
     buttons: str = "",
+    head: str = "",
     scripts: str = "",
 ) -> str:
     noted = "".join(f'<p class="note">{esc(note)}</p>\n' for note in notes)
@@ -131,7 +135,7 @@ def _page(
 <style>
 {_resource("report.css")}
 </style>
-</head>
+{head}</head>
 <body>
 <a class="skip" href="#main">Skip to the report</a>
 <nav aria-label="Contents">

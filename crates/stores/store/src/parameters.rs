@@ -54,13 +54,11 @@ impl Bracket {
         }
     }
 
-    /// A value, or two ends as in `0.1-17`.
+    /// A value, or two ends as in `0.1-17`, the lower first; none is below 0 or without end.
     pub fn parse(text: &str) -> Option<Bracket> {
         let (low, high) = text.split_once('-').unwrap_or((text, text));
-        Some(Bracket {
-            low: low.parse().ok()?,
-            high: high.parse().ok()?,
-        })
+        let (low, high) = (low.parse::<f64>().ok()?, high.parse::<f64>().ok()?);
+        (0.0 <= low && low <= high && high.is_finite()).then_some(Bracket { low, high })
     }
 
     /// The geometric middle, or the upper end's half where the lower end is zero.

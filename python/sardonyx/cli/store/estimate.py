@@ -128,6 +128,11 @@ def estimate(asked: Estimate) -> None:
     answer = _counted(path, question, state)
     seconds = max(time.monotonic() - started, 1e-9)
     found, designs = answer["found"], answer["designs"]
+    if found["unreadable"] and not found["bytes"]:
+        raise _core.SardonyxError(
+            f"nothing could be read: {found['unreadable_named'][0]}; check the path and its "
+            "permissions"
+        )
     tables = [
         {"cutting": named(one), **asdict(rival)}
         for one in found["cuttings"]

@@ -124,7 +124,7 @@ impl Key {
             KeyKind::Choice { words } => Err(format!("give {}", words.join(" or "))),
             KeyKind::Bracket => {
                 let bracket = Bracket::parse(text)
-                    .ok_or("give a number, or two ends as in 0.1-17".to_owned())?;
+                    .ok_or("give a number from 0, or two ends as in 0.1-17".to_owned())?;
                 Ok((json!(bracket), json!(bracket.to_string())))
             }
         }

@@ -1,0 +1,174 @@
+"""Every kind of report, as its command writes it: on a narrow and a wide screen, on paper and
+without a script. No plot is blank, and nothing is an error.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sardonyx.papers import esd
+from sardonyx.papers.reproduction import BesidePaper
+from sardonyx.report import write_report
+from test_cli_native import sardonyx
+from test_report_fixture import compared, invented_document
+from test_report_page import browse, chromium
+
+__all__ = ["chromium"]  # a fixture
+pytestmark = pytest.mark.machine
+#: The page of each kind, and the commands that write it.
+COMMANDS = {
+    "compare": ("out/report.html", ["compare redis sqlite3 --limit 500 --out out"]),
+    "sensitivity": (
+        "out/report.html",
+        ["compare redis --limit 300 --designs baseline,esd --sensitivity --draws 2 --out out"],
+    ),
+    "programs": (
+        "out/report.html",
+        [
+            "compare btree queue --designs no-encryption,sca --transactions 40 --footprint 64K "
+            "--out out"
+        ],
+    ),
+    "sweep": ("out/report.html", ["sweep s.toml --out out", "report out"]),
+    "explore": (
+        "out/report.html",
+        ["explore synth:rung-60:2000 --sram 16K --designs sca,esd --out out"],
+    ),
+    "trace": ("p.html", ["trace info redis --limit 500 --plot p.html"]),
+    "merge": (
+        "out/report.html",
+        ["merge generate cow images --pages 64", "merge run images --out out"],
+    ),
+    "store": ("p.html", ["store estimate . --plot p.html"]),
+    "curve": ("p.html", ["curve --jobs 1 --requests 1000 --reads 100 --plot p.html"]),
+}
+SWEEP = """
+[sweep]
+traces = ["synth:rung-60"]
+designs = ["baseline", "esd"]
+limit = 200
+[axes]
+"esd.efit_bytes" = [65_536, 131_072]
+"esd.efit_ways" = [4, 8]
+"""
+#: What Plotly draws of data: bars and lines, or their points.
+DRAWN = re.compile(r'<g class="trace |class="js-line"')
+
+
+def by_commands(kind: str) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        (folder / "s.toml").write_text(SWEEP)
+        page, commands = COMMANDS[kind]
+        for command in commands:
+            sardonyx(*command.split(), where=folder)
+        return folder / page
+
+    return write
+
+
+def reproduced(folder: Path) -> Path:
+    comparison = compared(invented_document(2))
+    beside = BesidePaper(tuple(esd.claims(comparison)))
+    write_report(comparison, folder / "p.html", beside)
+    return folder / "p.html"
+
+
+PAGES = {kind: by_commands(kind) for kind in COMMANDS} | {"reproduce": reproduced}
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return PAGES[request.param](tmp_path_factory.mktemp(request.param))
+
+
+def plots(dom: str) -> dict[str, str]:
+    """What the page has of each plot."""
+    return dict(re.findall(r'data-plot="([^"]+)"(.*?)</article>', dom, re.DOTALL))
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_no_plot_is_blank(page: Path, chromium: str, width: int) -> None:
+    seen = browse(chromium, page, width)
+    drawn = plots(seen.dom)
+    assert seen.console() == [] and seen.state("errors") == "0"
+    assert drawn and seen.state("plots") == str(len(drawn))
+    assert [key for key, inside in drawn.items() if not DRAWN.search(inside)] == []
+
+
+def test_paper_has_no_error(page: Path, chromium: str) -> None:
+    paper = page.with_name("paper.pdf")
+    seen = browse(chromium, page, 1400, f"--print-to-pdf={paper}")
+    assert seen.console() == [] and paper.stat().st_size > 10_000
+
+
+#: A frame that runs no script, and a script beside it that looks into it.
+FRAME = """
+<iframe sandbox="allow-same-origin" width="390" height="2000" srcdoc="{page}"></iframe>
+<script>
+addEventListener("load", () => {{
+  const inside = document.querySelector("iframe").contentDocument, root = document.documentElement;
+  const all = (name) => [...inside.querySelectorAll(name)];
+  const shown = (name) => all(name).filter((one) => one.clientHeight).length;
+  root.dataset.plots = String(shown(".plot"));
+  root.dataset.figures = String(shown("article.figure"));
+  root.dataset.said = String(inside.body.innerText.includes("Plots need JavaScript"));
+}});
+</script>
+"""
+
+
+def test_without_a_script_the_tables_are_there(page: Path, chromium: str) -> None:
+    text = page.read_text()
+    frame = page.with_name("frame.html")
+    frame.write_text(f"<html>{FRAME.format(page=html.escape(text))}</html>")
+    seen = browse(chromium, frame)
+    assert (seen.state("plots"), seen.state("said")) == ("0", "true")
+    assert seen.state("figures") == str(len(plots(text)))
+    assert all("<table" in inside for inside in plots(text).values())
+
+
+def test_a_plot_that_fails_leaves_a_line_and_the_others(tmp_path: Path, chromium: str) -> None:
+    whole = reproduced(tmp_path)
+    text = whole.read_text()
+    first = re.search(r'id="plots">\{"([^"]+)":\{"views":', text)
+    assert first is not None
+    broken = tmp_path / "broken.html"
+    broken.write_text(f'{text[: first.end()]}[],"was":{text[first.end() :]}')
+    seen = browse(chromium, broken)
+    drawn = plots(seen.dom)
+    assert seen.state("plots") == str(len(drawn))
+    failed = [key for key, inside in drawn.items() if "could not be drawn" in inside]
+    assert failed == [first[1]] and seen.state("errors") == "1"
+    assert [key for key, inside in drawn.items() if not DRAWN.search(inside)] == failed
+
+
+#: Gives the CSV of the first table as a title, without a click of a reader.
+SAVE = """
+<script>
+URL.createObjectURL = (blob) => {
+  blob.text().then((text) => { document.title = text; });
+  return "#";
+};
+document.querySelector("table[data-name]").closest(".scroll").previousElementSibling
+  .querySelector("button").click();
+</script>
+"""
+
+
+def test_no_name_is_a_formula_of_a_spreadsheet(tmp_path: Path, chromium: str) -> None:
+    document = invented_document(1, sweeps=False)
+    for item in (*document["runs"], *document["traces"]):
+        item["trace" if "design" in item else "name"] = '=HYPERLINK("a"),b'
+    write_report(compared(document), tmp_path / "p.html")
+    saved = tmp_path / "saved.html"
+    saved.write_text((tmp_path / "p.html").read_text().replace("</body>", f"{SAVE}</body>"))
+    dom = browse(chromium, saved).dom
+    title = re.search(r"<title>(.*?)</title>", dom, re.DOTALL)
+    assert title is not None
+    cells = [cell for line in title[1].splitlines() for cell in line.split(",")]
+    assert not [cell for cell in cells if re.match(r'"?[=+@]', cell)]
+    assert '"\'=HYPERLINK(""a""),b"' in title[1]
