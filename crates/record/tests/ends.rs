@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{compile, hold, image, plugin, records, request, run};
-use sardonyx_record::{Level, record};
+use sardonyx_record::{Level, PageFrames, Request, record};
 use sardonyx_trace::Op;
 
 #[test]
@@ -44,6 +44,30 @@ fn a_recording_says_how_its_program_ended() {
             Some(&exit),
             "{script}"
         );
+    }
+}
+
+#[test]
+#[ignore = "machine: records under QEMU"]
+fn memory_that_goes_without_a_word_ends_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile("gone", folder.path(), &[]);
+    let file = folder.path().join("file");
+    let words = [program.to_str().unwrap(), file.to_str().unwrap()];
+    for level in [Level::Memory, Level::Cpu] {
+        let trace = folder.path().join("t.parquet");
+        let at_the_core = level == Level::Cpu;
+        let outcome = run(&Request {
+            level,
+            pages: match at_the_core {
+                true => PageFrames::Virtual,
+                false => PageFrames::Sequential,
+            },
+            pc: at_the_core,
+            ..request(&trace, &words)
+        });
+        assert_eq!((outcome.status, outcome.signal), (Some(0), None));
+        assert!(outcome.traces[0].complete, "{:?}", outcome.traces[0]);
     }
 }
 

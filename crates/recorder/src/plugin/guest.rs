@@ -80,8 +80,10 @@ pub struct Area {
 pub fn areas() -> Vec<Area> {
     let (mut areas, byte) = (Vec::new(), (api().new_bytes)());
     each_area(|area, permissions, _| {
-        // Mappings that the program cannot see are the emulator's.
-        if permissions.starts_with('r') && (api().read_memory)(area.start, byte, 1) {
+        // A file that was cut has nothing there, which the kernel says and QEMU ends of. Mappings that the program
+        // cannot see are the emulator's.
+        let holds = permissions.starts_with('r') && is_readable(area.start);
+        if holds && (api().read_memory)(area.start, byte, 1) {
             areas.push(area);
         }
     });
