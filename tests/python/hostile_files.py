@@ -38,6 +38,8 @@ from sardonyx import cli
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = Path(__file__).parent / "recorded"
 METADATA = b"sardonyx.trace"
+#: Where the program of ``recorded`` had its two files.
+POOLS = "/tmp/recorded/pools"
 #: The most memory, in bytes, and seconds that a case may take.
 MEMORY, SECONDS = 1 << 30, 60
 #: Cases that one process runs.
@@ -139,9 +141,10 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "cpu.parquet": ("trace info {}", "compare {} --designs baseline --limit 100 --out out"),
     "two.parquet": (
         "trace info {}",
-        "crash-test lint {}",
-        "crash-test search {} --pool pools --recover 'true {{pool}}' --budget 2s",
-        "crash-test replay {} 2 --pool pools --recover 'true {{pool}}'",
+        f"crash-test lint {{}} --pool {POOLS}",
+        f"crash-test search {{}} --pool {POOLS}/one --recover 'cat {{{{pool}}}}' --budget 2s",
+        f"crash-test search {{}} --pool {POOLS} --recover 'ls {{{{pools}}}}' --budget 2s",
+        f"crash-test replay {{}} 35300 --pool {POOLS} --recover 'ls {{{{pools}}}}'",
     ),
     "r1/results.json": ("report r1", "diff r1 r2"),
     "r.json": ("crash replay {}",),
@@ -181,7 +184,7 @@ def seeds(folder: Path) -> None:
             status, _, said = ran(line)
             assert status == 0, (line, said)
         shutil.copytree(RECORDED, ".", dirs_exist_ok=True)
-        program = {"kind": "program", "name": "btree"}
+        program = {"kind": "program", "name": "btree", "transactions": 5, "footprint_bytes": 8192}
         cut = {"design": "sca", "machine": "sca", "program": program, "cut": 3}
         version = json.loads(Path("r1/results.json").read_text())["sardonyx"]
         Path("r.json").write_text(json.dumps({"sardonyx": version, "replay": cut}))
@@ -263,7 +266,7 @@ def mutated(value: Any, draw: random.Random) -> Any:
         at, key = draw.choice(spots)
         with suppress(IndexError, KeyError):
             old = at[key]
-            near = [old + 1, old - 1, -old, old << 40, old * 1.5] if isinstance(old, int) else []
+            near: list[Any] = [old + 1, old - 1, -old, old << 40, old * 1.5] if isinstance(old, int) else []
             near += [old[:-1], old[:3], old * 40, f"../{old}"] if isinstance(old, str) else []
             match draw.randrange(6):
                 case 0:
@@ -338,10 +341,8 @@ class Case:
         name = draw.choice(list(COMMANDS))
         shutil.copytree(right, here)
         path = here / name
-        if name == "two.parquet" and draw.random() < 0.2:
-            path = draw.choice(sorted(here.glob("two.*.pool")))
-        if path.suffix == ".pool" or draw.random() < 0.4 or not by_fields(path, draw):
-            texts = path.suffix not in (".parquet", ".pool") and draw.random() < 0.7
+        if draw.random() < 0.4 or not by_fields(path, draw):
+            texts = path.suffix != ".parquet" and draw.random() < 0.7
             change: Callable[[bytes, random.Random], bytes] = by_lines if texts else by_bytes
             path.write_bytes(change(path.read_bytes(), draw))
         return draw.choice(COMMANDS[name]).format(name)
@@ -379,6 +380,7 @@ def batch(numbers: list[int], seed: int, right: Path, scratch: Path, told: Any) 
     for number in numbers:
         told.send(("begins", number))
         here = scratch / f"case-{number}"
+        shutil.rmtree(here, ignore_errors=True)
         wrong = Case(number, seed).check(right, here)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         shutil.rmtree(here, ignore_errors=True)
@@ -408,7 +410,9 @@ def campaign(cases: int, seed: int, right: Path, scratch: Path) -> list[tuple[in
             except EOFError:
                 process.join()
                 if process.exitcode:
-                    found.append((at if at is not None else -1, f"ended by {process.exitcode}"))
+                    said = (scratch / "said").read_text(errors="replace")[-500:]
+                    why = f"its process ended by {process.exitcode}: {said}"
+                    found.append((at if at is not None else -1, why))
                 break
             at = number
             if word == "ended":
