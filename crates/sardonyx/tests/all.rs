@@ -24,6 +24,7 @@ mod link;
 mod memory_common;
 mod module_buffer;
 mod nvmain;
+mod past;
 mod pausing;
 mod reference;
 mod rooms;

@@ -345,6 +345,9 @@ impl<'h> Survivors<'h> {
                 *drained &= !bytes;
             }
             self.apply_newest(write.at, write, bytes, changed);
+            if write.moved.unknown {
+                self.untimed.image_mut().unwrite(write.at);
+            }
         } else {
             let image = self.untimed.image_mut();
             image.write(write.at, &write.line, write.words, write.sideband);

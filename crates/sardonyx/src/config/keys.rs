@@ -13,8 +13,8 @@ use crate::medium::mapping::MAPPING;
 use crate::medium::params::{
     ADDRESSES, ARRIVALS, AccessEnergy, BankGroups, COPIES_SKEW, CRASH_CACHED, CRASH_FIRST,
     CRASH_SHORT, CRASH_SPARE, CachesParams, CoreParams, EngineParams, GROUP_MERGING, Geometry,
-    MediumParams, PROGRAMS_FIRST, PROGRAMS_SKEW, Queues, REMERGING, RankEnergy, Think, Timing,
-    UnitParams,
+    MediumParams, PAST, PROGRAMS_FIRST, PROGRAMS_SKEW, Queues, REMERGING, RankEnergy, Think,
+    Timing, UnitParams,
 };
 use crate::medium::pausing::{ITERATIONS, POLICY, THRESHOLD, TIMES};
 use crate::settings::{Allowed, Key, Row};
@@ -28,6 +28,7 @@ static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         std::slice::from_ref(&CORES.row),
         std::slice::from_ref(&ADDRESSES.row),
         std::slice::from_ref(&ARRIVALS.row),
+        std::slice::from_ref(&PAST.row),
         CoreParams::ROWS,
         EngineParams::ROWS,
         MediumParams::ROWS,

@@ -44,6 +44,19 @@ impl Plan {
         self.put(place, At::new(&line, data.at), words, sideband, gate, queue)
     }
 
+    /// Writes a line whose content nobody knows, so that it stays unknown. `data` stands for its bytes, for the cells.
+    pub fn write_unknown(&mut self, place: Place, data: At<&Line>, gate: Step) -> Stored {
+        let (at, gate) = match self.levelling {
+            None => (place, gate),
+            Some(_) => (self.at(place), self.levelled(place, gate)),
+        };
+        let moved = Moved {
+            unknown: true,
+            ..Moved::default()
+        };
+        self.put_at(at, (place, data, None, moved), 0xff, gate, Queue::Data)
+    }
+
     /// Adds a sideband to the write `stored` of `place`, which a promise holds back.
     pub fn put_beside(&mut self, place: Place, stored: Stored, beside: [u8; 8]) {
         let at = self.at(place);

@@ -125,14 +125,8 @@ impl Layer for CoLocated {
                 }
             }
         };
-        let Some(line) = stored.value.filter(|_| beside != 0) else {
-            return At::new(None, plan.both(stored.at, known));
-        };
-        let pad = self
-            .pads
-            .unstored(known, &mut plan.because(Cause::Encryption));
-        let at = plan.both(stored.at, pad);
-        At::new(Some(self.pads.crypt(a, beside, &line)), at)
+        self.pads
+            .decrypt_opened(a, stored, At::new(beside, known), plan)
     }
 
     fn write(&mut self, write: Write<Place>, plan: &mut Plan) -> Stored {

@@ -217,7 +217,7 @@ impl CounterMode {
             pads: Pads::new(settings),
             region,
             cache: MetadataCache::new(&COUNTER_CACHE, Unit::Counters, Queue::Counter, settings),
-            numbers: Numbers::PerLine(settings.get(&FIRST_COUNTER)),
+            numbers: Numbers::PerLine(global_counter::first(settings)),
             atomicity: Atomicity::Marked,
             siblings: settings.get(&SIBLINGS),
             counted: 0,

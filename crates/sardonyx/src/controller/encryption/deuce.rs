@@ -17,6 +17,7 @@ use super::global_counter::{FIRST_COUNTER, PLACES};
 use super::pad::{CHARGED, Pads};
 use super::{COUNTER_BYTES, ENABLED, WASTED_ENCRYPTIONS};
 use crate::controller::layers::{About, Counters, Design, File, Guarantee, Limit, Policy, Reached};
+use crate::controller::metadata_cache::spread;
 use crate::controller::{Class, Encryption, Figures, Layer, Storey, Write};
 use crate::exhausted::Exhausted;
 use crate::figures::{Amount, figures};
@@ -198,10 +199,21 @@ impl Deuce {
         differ.fold(0, |bits, (word, _)| bits | 1 << word)
     }
 
-    /// The counter of the write after the one under `old`, and whether it begins an epoch.
-    fn next(&self, old: u64, plan: &mut Plan) -> (u64, bool) {
+    /// What lies beside the line at `a` that was written before this run, if it was: its counter, at any point of an
+    /// epoch (*assumed*), in which no word has changed so far (*assumed*: one pad opens it).
+    fn before(&self, a: Place) -> Option<Beside> {
+        self.pads.covers_unknown().then(|| Beside {
+            counter: (self.first.next_multiple_of(self.epoch) + spread(a.0, self.epoch)) as u32,
+            changed: 0,
+        })
+    }
+
+    /// The counter of the write after the one with `old` beside it, and whether it begins an epoch. Any of a line's
+    /// words may change if its content is not `known`.
+    fn next(&self, old: Option<Beside>, known: bool, plan: &mut Plan) -> (u64, bool) {
+        let old: u64 = old.map_or(0, |beside| beside.counter.into());
         let next = old.wrapping_add(1).max(self.first);
-        let begins = old == 0 || self.trailing(next) != self.trailing(old);
+        let begins = !known || old == 0 || self.trailing(next) != self.trailing(old);
         let next = if begins {
             next.next_multiple_of(self.epoch)
         } else {
@@ -246,11 +258,12 @@ impl Layer for Deuce {
     fn read(&mut self, a: Place, _class: Class, after: Step, plan: &mut Plan) -> Fetched {
         let stored = plan.read(a, after);
         let beside = plan.peek_sideband(a).map(Beside::from_bytes);
-        let Some((line, beside)) = stored.value.zip(beside) else {
+        let found = stored.value.zip(beside);
+        let Some(under) = found.map(|(_, beside)| beside).or_else(|| self.before(a)) else {
             return At::new(None, stored.at);
         };
-        let pads = self.make_pads(beside, stored.at, &mut plan.because(Cause::Encryption));
-        At::new(Some(self.crypt(a, beside, &line)), pads)
+        let pads = self.make_pads(under, stored.at, &mut plan.because(Cause::Encryption));
+        At::new(found.map(|(line, beside)| self.crypt(a, beside, &line)), pads)
     }
 
     fn write(&mut self, write: Write<Place>, plan: &mut Plan) -> Stored {
@@ -264,15 +277,18 @@ impl Layer for Deuce {
         let beside = plan.peek_sideband(a).map(Beside::from_bytes);
         let old = found.value.zip(beside);
         self.counted += u64::from(old.is_none());
-        let (counter, begins) = self.next(old.map_or(0, |(_, beside)| beside.counter.into()), plan);
+        let under = old.map(|(_, beside)| beside).or_else(|| self.before(a));
+        let (counter, begins) = self.next(under, old.is_some(), plan);
         let mut at = plan.because(Cause::Encryption).unit(Unit::Aes, found.at);
+        // The words that change are found in the old content, even where only hardware knows it.
+        let is_compared = !begins || old.is_none();
+        if let Some(beside) = under.filter(|_| is_compared && self.reads_first) {
+            let mut plan = plan.because(Cause::Encryption);
+            let decrypted = self.make_pads(beside, found.at, &mut plan);
+            at = plan.both(at, decrypted);
+        }
         let changed = match old {
             Some((line, beside)) if !begins => {
-                if self.reads_first {
-                    let mut plan = plan.because(Cause::Encryption);
-                    let decrypted = self.make_pads(beside, found.at, &mut plan);
-                    at = plan.both(at, decrypted);
-                }
                 beside.changed | self.differing(&self.crypt(a, beside, &line), data.value)
             }
             _ => 0,

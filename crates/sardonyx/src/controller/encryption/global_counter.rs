@@ -8,6 +8,7 @@ use crate::exhausted::Exhausted;
 use crate::line::ZERO_LINE;
 use crate::mechanisms::mechanisms;
 use crate::medium::layout::{Layout, Region};
+use crate::medium::params::{PAST, Past};
 use crate::plan::{At, Plan, Queue, Step};
 use crate::settings::{Needs, Settings, keys, words};
 
@@ -43,7 +44,21 @@ keys! {
         under |by| by.stride;
     FIRST_COUNTER: u64 = int("encryption.first_counter", (1, 1 << 62), 1),
         Source("for the crash explorer: a machine that has run for long"),
-        "The first encryption counter that is drawn where the medium shows no greater";
+        "The first encryption counter that is drawn where the medium shows no greater; of a memory with a past, that of its lines";
+}
+
+/// The encryption counter of lines that were written before the run; 0 if there are none. Numbers do not matter as long
+/// as none is used again.
+pub(super) fn before(settings: &Settings) -> u64 {
+    match settings.get(&PAST) {
+        Past::Empty => 0,
+        Past::Written => settings.get(&FIRST_COUNTER),
+    }
+}
+
+/// The first encryption counter that a run draws.
+pub(super) fn first(settings: &Settings) -> u64 {
+    settings.get(&FIRST_COUNTER).max(before(settings) + 1)
 }
 
 /// Limits of a counter that all lines draw from.
@@ -123,7 +138,7 @@ impl GlobalCounter {
             survival: settings.get(&SURVIVAL),
             stride: settings.get(&MARK_STRIDE),
             region: layout.reserve("counter-mark", 1),
-            value: settings.get(&FIRST_COUNTER) - 1,
+            value: first(settings) - 1,
             marks: [CounterMark::past(0); 2],
         }
     }

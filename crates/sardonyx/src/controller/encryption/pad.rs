@@ -5,6 +5,7 @@
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 
+use super::global_counter;
 use crate::line::{Line, Place};
 use crate::medium::params::Unit;
 use crate::plan::{At, Fetched, Plan, Step};
@@ -56,6 +57,8 @@ pub fn other(mut key: [u8; 16], settings: &Settings) -> [u8; 16] {
 pub struct Pads {
     cipher: Aes128,
     charged: Charged,
+    /// The counter of lines that were written before the run; 0 if there are none.
+    before: u64,
 }
 
 impl Pads {
@@ -64,6 +67,7 @@ impl Pads {
         Pads {
             cipher: cipher(settings),
             charged: settings.get(&CHARGED),
+            before: global_counter::before(settings),
         }
     }
 
@@ -82,17 +86,41 @@ impl Pads {
         crypt(&self.cipher, initial_value(a, counter), line)
     }
 
-    /// Decrypts `stored`, which was read from `a`, under `counter`. Under counter 0, that of a line never written,
-    /// nothing comes out.
+    /// Decrypts `stored`, which was read from `a`, under `counter`, once the guard has seen both.
     #[inline]
     pub fn decrypt(&self, a: Place, stored: Fetched, counter: At<u64>, plan: &mut Plan) -> Fetched {
         let stored = plan.opened(a, stored, counter);
-        let Some(line) = stored.value.filter(|_| counter.value != 0) else {
+        self.decrypt_opened(a, stored, counter, plan)
+    }
+
+    /// Decrypts `stored`, which was read from `a`, under `counter`. Counter 0 is that of a line that this run has not
+    /// written: nothing comes out, after the time of a pad if the line was written before.
+    #[inline]
+    pub fn decrypt_opened(
+        &self,
+        a: Place,
+        stored: Fetched,
+        counter: At<u64>,
+        plan: &mut Plan,
+    ) -> Fetched {
+        let line = stored.value.filter(|_| counter.value != 0);
+        if line.is_none() && !self.covers_unknown() {
             return At::new(None, plan.both(stored.at, counter.at));
-        };
+        }
         let pad = self.unstored(counter.at, &mut plan.because(Cause::Encryption));
         let at = plan.both(stored.at, pad);
-        At::new(Some(self.crypt(a, counter.value, &line)), at)
+        At::new(line.map(|line| self.crypt(a, counter.value, &line)), at)
+    }
+
+    /// Whether lines that this run has not written lie under pads.
+    #[inline]
+    pub fn covers_unknown(&self) -> bool {
+        self.before != 0
+    }
+
+    /// The counter of lines that were written before this run; 0 if there are none.
+    pub fn before(&self) -> u64 {
+        self.before
     }
 }
 

@@ -11,16 +11,16 @@ use super::global_counter::{FIRST_COUNTER, PLACES};
 use super::pad::{CHARGED, Pads};
 use super::{COUNTER_BYTES, COUNTER_CACHE_HIT_RATE, ENABLED, WASTED_ENCRYPTIONS};
 use crate::controller::layers::{About, Counters, File, Guarantee, Limit, Policy, Reached};
-use crate::controller::metadata_cache::{MetadataCache, SETS};
+use crate::controller::metadata_cache::{MetadataCache, SETS, spread};
 use crate::controller::split_counters::{self, Bump, PER_LINE};
 use crate::controller::{Class, Encryption, Figures, Layer, Storey, Write};
 use crate::figures::figures;
 use crate::line::{Line, Place, ZERO_LINE};
 use crate::mechanisms::SHARED_COUNTER_LINE;
 use crate::medium::layout::{CounterLines, Layout, Region};
-use crate::medium::params::Unit;
+use crate::medium::params::{Unit, WRITTEN};
 use crate::plan::{At, Fetched, Plan, Queue, Step, Stored};
-use crate::settings::{Settings, keys};
+use crate::settings::{Settings, keys, words};
 use crate::stats::Cause;
 
 keys! {
@@ -29,6 +29,24 @@ keys! {
         "Bits of the minor counters of split, 64 to a line under one major; where one overflows its page is encrypted anew"
         in Between("4", "7", "a page is encrypted anew eight times as often, or as in the paper")
         under |by| if by.limits { Some(1) } else { by.stride.map(|_| 2) };
+}
+
+/// The minor counters of lines that were written before the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PastMinors {
+    /// Those of a page are equal, and its number is anything from 1 on, so that pages overflow at different times.
+    Spread,
+    /// All are 1: each page has just been encrypted anew.
+    Least,
+}
+
+words!(PastMinors { "spread" => Spread, "least" => Least });
+
+keys! {
+    PAST_MINORS: PastMinors = word("encryption.past_minors", "spread"),
+        Assumed("a page may be anywhere between two encryptions, and nothing says how evenly its lines were written"),
+        "Minor counters of split before the run: spread over all numbers page by page, or least, as after an overflow"
+        needs WRITTEN;
 }
 
 figures! { "Encryption";
@@ -62,6 +80,7 @@ pub static FILE: File<Policy> = File {
                 &ENABLED,
                 &CHARGED,
                 &MINOR_BITS,
+                &PAST_MINORS,
                 &FIRST_COUNTER,
                 &COUNTER_CACHE,
                 &COUNTER_CACHE_PER_CORE,
@@ -93,6 +112,7 @@ struct Split {
     cache: MetadataCache,
     bits: u64,
     first: u64,
+    past: PastMinors,
     counted: u64,
     wasted: u64,
     pages: u64,
@@ -117,6 +137,7 @@ fn build(settings: &Settings, layout: &mut Layout) -> Encryption {
         bits: settings.get(&MINOR_BITS),
         // The first counter is 1, which a major number of 0 has.
         first: settings.get(&FIRST_COUNTER) - 1,
+        past: settings.get(&PAST_MINORS),
         counted: 0,
         wasted: 0,
         pages: 0,
@@ -149,6 +170,16 @@ impl Split {
         self.region.line(a.0 / PER_LINE)
     }
 
+    /// The minor number of lines of a page that were written before this run and not in it. `line` has the page's
+    /// counters.
+    fn minor_before(&self, page: u64, line: &Line) -> u64 {
+        let overflowed = split_counters::major(line) > self.first;
+        match self.past {
+            PastMinors::Spread if !overflowed => 1 + spread(page, (1 << self.bits) - 1),
+            _ => 1,
+        }
+    }
+
     fn write_under(
         &self,
         a: Place,
@@ -164,7 +195,7 @@ impl Split {
     }
 
     /// Encrypts all other lines of the page of `a` again: they have been under their counters in `before`, and are
-    /// written under those in `now`.
+    /// written under those in `now`. Returns their writes, and those of lines whose content is unknown.
     fn encrypt_page(
         &mut self,
         a: Place,
@@ -172,20 +203,26 @@ impl Split {
         now: At<&Line>,
         gate: Step,
         plan: &mut Plan,
-    ) -> Vec<Sealed> {
+    ) -> (Vec<Sealed>, Vec<Stored>) {
         self.pages += 1;
         let first = a.0 - a.0 % PER_LINE;
         let plan = &mut plan.because(Cause::Encryption);
-        let mut written = Vec::new();
+        let (mut written, mut unknown) = (Vec::new(), Vec::new());
         for slot in (0..PER_LINE).filter(|slot| first + slot != a.0) {
             let (place, old) = (Place(first + slot), split_counters::get(before, slot));
-            if old == 0 {
+            if old == 0 && !self.pads.covers_unknown() {
                 continue;
             }
             let read = newest(place, now.at, plan);
             let read = self.pads.decrypt(place, read, At::new(old, now.at), plan);
             let Some(plain) = read.value else {
-                continue; // it has been refused
+                if old == 0 {
+                    let pad = plan.because(Cause::Encryption).unit(Unit::Aes, now.at);
+                    let bytes = self.pads.crypt(place, split_counters::fresh(now.value), &ZERO_LINE);
+                    let data = At::new(&bytes, plan.both(read.at, pad));
+                    unknown.push(plan.write_unknown(place, data, gate));
+                }
+                continue; // otherwise it has been refused
             };
             let counter = At::new(split_counters::get(now.value, slot), now.at);
             let from = plan.upcoming();
@@ -198,7 +235,7 @@ impl Split {
                 counter: counter.value,
             });
         }
-        written
+        (written, unknown)
     }
 }
 
@@ -254,12 +291,15 @@ impl Layer for Split {
             .get(place, data.at, &mut plan.because(Cause::Counter));
         let before = *self.cache.line(cached);
         let mut now = before;
+        if self.pads.covers_unknown() && split_counters::minor(&now, slot) == 0 {
+            split_counters::set_minor(&mut now, slot, self.minor_before(a.0 / PER_LINE, &before));
+        }
         let bump = split_counters::bump(&mut now, slot, self.bits, self.first);
         self.counted += u64::from(split_counters::get(&before, slot) == 0);
         let counter = At::new(split_counters::get(&now, slot), cached.at);
         let stored = self.write_under(a, counter, data, gate, plan);
-        let others = match bump {
-            Bump::Counted => Vec::new(),
+        let (others, unknown) = match bump {
+            Bump::Counted => (Vec::new(), Vec::new()),
             Bump::Overflowed => self.encrypt_page(a, &before, At::new(&now, cached.at), gate, plan),
         };
         let carried = match bump {
@@ -274,6 +314,7 @@ impl Layer for Split {
         let paired = counters.write_words(place, line, carried, None, gate, Queue::Counter);
         self.cache.clean(cached, 0xff);
         let mut group: Vec<Stored> = others.iter().map(|sealed| sealed.stored).collect();
+        group.extend(unknown);
         group.extend([stored, paired]);
         counters.group(&group);
         counters.sealed(stored, a, counter.value, Some(paired));

@@ -10,6 +10,7 @@ mod cpu;
 mod energy;
 mod geometry;
 mod pages;
+mod past;
 mod queues;
 mod think;
 mod timing;
@@ -24,6 +25,7 @@ pub use geometry::{Geometry, MAX_BANKS};
 pub use pages::{
     COPIES_SKEW, CRASH_CACHED, CRASH_FIRST, CRASH_SHORT, CRASH_SPARE, PROGRAMS_FIRST, PROGRAMS_SKEW,
 };
+pub use past::{PAST, Past, WRITTEN};
 pub use queues::{
     FORWARD, GROUP_MERGING, GroupMerging, JOINED_EVICTION, MECHANISMS, MERGE, PagePolicy, Queues,
     REMERGING, STARVATION, Scheduler,
