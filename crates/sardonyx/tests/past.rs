@@ -193,3 +193,154 @@ fn pages_of_split_counters_overflow_as_if_they_had_been_written_before() {
     assert!((1.0..8.0).contains(&pages), "{pages}");
     assert_eq!(writes, 400 + 63 * pages as u64);
 }
+
+/// All stacks of a mapping over a policy.
+fn stacks() -> Vec<String> {
+    let mut all = Vec::new();
+    for mapping in designs::mappings() {
+        let policies = designs::policies().map(|policy| policy.about.name);
+        all.extend(policies.map(|policy| format!("{}+{policy}", mapping.about.name)));
+    }
+    all
+}
+
+fn content(number: u64) -> Line {
+    std::array::from_fn(|at| (number >> (8 * (at % 8))) as u8 ^ at as u8)
+}
+
+fn checked(memory: &Memory) -> [u64; 3] {
+    let checked = memory.checked().expect("reads are compared");
+    [checked.verified, checked.preloaded, checked.unwritten]
+}
+
+#[test]
+fn a_content_that_the_trace_knows_lies_in_memory_and_costs_what_an_unknown_one_does() {
+    for design in stacks() {
+        let mut memory = memory(&design, "written", &[]);
+        memory.check(Some(Box::default()));
+        memory.preload(Logical(3), &content(1));
+        let known = read(&mut memory, 3);
+        let unknown = read(&mut self::memory(&design, "written", &[]), 3);
+        assert_eq!((known.0, unknown.0), (Some(content(1)), None), "{design}");
+        assert_eq!(known.1, unknown.1, "{design}");
+        assert_eq!(memory.image().wear().writes, 0, "{design}");
+        memory.preload(Logical(3), &content(2));
+        write(&mut memory, 3, &content(4));
+        memory.preload(Logical(3), &content(5));
+        assert_eq!(read(&mut memory, 3).0, Some(content(4)), "{design}");
+        read(&mut memory, 4);
+        assert_eq!(checked(&memory), [2, 1, 1], "{design}");
+        assert_eq!(memory.wrong(), None, "{design}");
+        if !design.ends_with("no-encryption") && !design.contains("zero") {
+            let secret = memory.image().read(Place(3)).expect("it is there");
+            assert_ne!(secret, content(1), "{design}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_known_in_a_machine_that_is_new() {
+    for design in ["no-encryption", "baseline", "esd", "dewrite-sound"] {
+        let mut memory = memory(design, "empty", &[]);
+        memory.preload(Logical(3), &content(1));
+        assert_eq!(read(&mut memory, 3).0, None, "{design}");
+    }
+}
+
+#[test]
+fn a_guard_leaves_contents_unknown() {
+    let mut memory = memory("baseline@mac", "written", &[]);
+    memory.preload(Logical(3), &content(1));
+    assert_eq!(read(&mut memory, 3).0, None);
+    assert_eq!(memory.refused(), None);
+}
+
+#[test]
+fn an_index_of_all_contents_knows_those_of_before_and_one_on_chip_does_not() {
+    for (design, duplicates) in [
+        ("dedup-sha1", 2.0),
+        ("dedup-sha1-sound", 2.0),
+        ("dewrite", 2.0),
+        ("dewrite-sound", 2.0),
+        ("esd", 1.0),
+        ("esd-sound", 1.0),
+    ] {
+        let mut memory = memory(design, "written", &[]);
+        for line in [3, 4] {
+            memory.preload(Logical(line), &content(1));
+        }
+        for line in [8, 9] {
+            write(&mut memory, line, &content(1));
+        }
+        let found = memory.figures().named("duplicate_writes").number();
+        assert_eq!(found, Some(duplicates), "{design}");
+        for line in [3, 4, 8, 9] {
+            assert_eq!(read(&mut memory, line).0, Some(content(1)), "{design}");
+        }
+        // The lines that share a place let it go one after the other.
+        for line in [3, 8, 4, 9] {
+            write(&mut memory, line, &content(line));
+        }
+        for line in [3, 8, 4, 9] {
+            assert_eq!(read(&mut memory, line).0, Some(content(line)), "{design}");
+        }
+    }
+}
+
+/// Reads, writes and contents of before come in any order, without a rest between them, over tables that the caches do
+/// not hold; what was there is there after a flush and a fresh start too.
+#[test]
+fn contents_of_before_and_writes_on_their_way_do_not_harm_each_other() {
+    let sets = [
+        ("encryption.counter_cache.bytes", "1024"),
+        ("esd.amt_bytes", "1024"),
+        ("encryption.minor_bits", "3"),
+        ("encryption.deuce.epoch", "4"),
+    ];
+    for (number, design) in stacks().into_iter().enumerate() {
+        let mut random = sardonyx_base::random::SplitMix64(number as u64);
+        let mut memory = memory(&design, "written", &sets);
+        memory.check(Some(Box::default()));
+        let mut newest = std::collections::BTreeMap::new();
+        for step in 0..3000_u64 {
+            let (line, what) = (random.draw() % 700, random.draw() % 3);
+            let data = content(random.draw() % 40);
+            let (line, now) = (Logical(line), memory.now());
+            if what == 0 {
+                memory.preload(line, &data);
+                newest.entry(line).or_insert(data);
+            }
+            while !memory.accepts() {
+                memory.advance_until(Time::NEVER);
+            }
+            let now = now.max(memory.now());
+            match what {
+                2 => {
+                    let write = Write::new(line, At::past(&data));
+                    memory.write(request(Direction::Write, step, now), now, write);
+                    newest.insert(line, data);
+                }
+                _ => {
+                    let read = request(Direction::Read, step, now);
+                    memory.read(read, now, line, Class::Data);
+                }
+            }
+            assert_eq!(memory.failure(), None, "{design}");
+            assert_eq!(memory.wrong(), None, "{design}, request {step}");
+        }
+        drain(&mut memory);
+        let [verified, preloaded, unwritten] = checked(&memory);
+        assert!(
+            verified > preloaded && preloaded > 100,
+            "{design}: {preloaded} of {verified}"
+        );
+        assert!(unwritten > 100, "{design}: {unwritten}");
+        memory.settle();
+        let machine = machine("sca", &[&[("memory.past", "written")], &sets[..]].concat());
+        let mut fresh = Memory::over(&machine, &design, memory.image().copy()).unwrap();
+        drain(&mut fresh);
+        for (line, data) in newest {
+            assert_eq!(fresh.read_at_once(line), Some(data), "{design}, {line:?}");
+        }
+    }
+}

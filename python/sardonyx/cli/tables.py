@@ -98,7 +98,9 @@ def _verified_note(results: Results) -> Text:
     if any(len(each) < len(results.runs) for each in known):
         return Text("reads: not verified", style="dim")
     verified, unwritten = map(sum, known)
-    said = f"reads verified: {verified:,.0f}; of lines never written: {unwritten:,.0f}"
+    said = f"reads verified: {verified:,.0f}; of lines with unknown content: {unwritten:,.0f}"
+    if before := sum(run.metric("reads_of_preloaded_lines") or 0 for run in results.runs):
+        said += f"; of the verified, of contents from before the run: {before:,.0f}"
     return Text(said, style="dim")
 
 

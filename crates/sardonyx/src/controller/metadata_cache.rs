@@ -272,6 +272,21 @@ impl MetadataCache {
         Some(&self.lines[slot].0)
     }
 
+    /// The newest line at `place`, in the cache or not. Hardware does nothing for this.
+    pub fn newest(&self, place: Place, plan: &Plan) -> Line {
+        let cached = self.peek(place).copied();
+        cached.or_else(|| plan.peek(place)).unwrap_or(ZERO_LINE)
+    }
+
+    /// Changes the line at `place`, in the medium and in the cache if it is there, to what memory has held all the time
+    /// ([`Plan::preload`]).
+    pub fn preload(&mut self, place: Place, plan: &mut Plan, change: impl Fn(&mut Line)) {
+        if let Some(slot) = self.find(self.set(place), place) {
+            change(&mut self.lines[slot].0);
+        }
+        plan.preload(place, None, change);
+    }
+
     /// Prefetches into the host's caches what a look-up of `place` will touch. No effect on results.
     pub fn touch_ahead(&self, place: Place, plan: &Plan) {
         let first = self.set(place);

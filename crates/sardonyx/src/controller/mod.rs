@@ -82,7 +82,7 @@ pub trait Layer: Storey {
     /// The address that the layer takes: logical above a mapping, a place below it.
     type Addr: Copy;
 
-    /// Reads a line. `None` is a line that has never been written: its content is unknown.
+    /// Reads a line. `None` is one that the run has not written and whose content is unknown.
     fn read(&mut self, a: Self::Addr, class: Class, after: Step, plan: &mut Plan) -> Fetched;
 
     /// Writes a line.
@@ -95,6 +95,18 @@ pub trait Layer: Storey {
     /// Writes back the metadata of the [`crate::line::SPAN`] lines around `a`, as many as a line of counters covers
     /// (`counter_cache_writeback()` and its kin). A write-back that is already in flight is waited for.
     fn persist_metadata(&mut self, a: Self::Addr, after: Step, plan: &mut Plan) -> Stored;
+
+    /// Puts `data` into the medium, with all that the layers keep there about it, as what the line at `a` has held since
+    /// before the run, if the run has not written it. Takes no time, and brings nothing on chip. Returns whether it was
+    /// done; otherwise the content stays unknown.
+    fn preload(&mut self, _a: Self::Addr, _data: &Line, _plan: &mut Plan) -> bool {
+        false
+    }
+
+    /// The newest content at `a`. Hardware does nothing for this.
+    fn peek(&self, _a: Self::Addr, _plan: &Plan) -> Option<Line> {
+        None
+    }
 
     /// Announces a request for `a`, so that what it will touch is prefetched into the host's caches. No effect on
     /// results.
@@ -170,6 +182,11 @@ impl Controller {
     /// See [`Layer::write`].
     pub fn write(&mut self, write: Write<Logical>, plan: &mut Plan) -> Stored {
         self.guarded(plan, |top, plan| top.write(write, plan))
+    }
+
+    /// See [`Layer::preload`]. A guard knows lines by their writes, so that nothing can be put under it.
+    pub fn preload(&mut self, line: Logical, data: &Line, plan: &mut Plan) -> bool {
+        self.guard.is_none() && self.guarded(plan, |top, plan| top.preload(line, data, plan))
     }
 
     /// See [`Layer::persist_metadata`].

@@ -332,6 +332,11 @@ impl Engine {
         value
     }
 
+    /// Lets `change` alter what memory holds, without any hardware.
+    pub fn alter<T>(&mut self, change: impl FnOnce(&mut Plan) -> T) -> T {
+        change(&mut self.plan)
+    }
+
     /// Holds writes back from now on.
     pub fn hold_back(&mut self, holding: Holding) {
         self.plan.hold(holding);

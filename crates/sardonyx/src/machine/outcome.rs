@@ -38,7 +38,11 @@ pub mod traffic {
         READS_VERIFIED: Count Neither "reads_verified",
             "reads, those of the warm-up too, that returned what was written last to their line; another byte is an error; none with `--no-verify`";
         READS_OF_UNWRITTEN: Count Neither "reads_of_unwritten_lines",
-            "reads, likewise, of lines that the program or trace had never written: nobody knows what they hold";
+            "reads, likewise, of lines that the program or trace had never written, and whose content nobody knows; with \
+             `memory.past=empty` they are not decrypted";
+        READS_OF_PRELOADED: Count Neither "reads_of_preloaded_lines",
+            "of `reads_verified`, reads of lines that the trace had never written and whose content from before it knows; \
+             left out where there are none";
         FOOTPRINT_PAGES: Count Neither "footprint_pages", "pages of memory that the program touched";
         SKIPPED: Count Neither "skipped_fences_and_flushes",
             "fences and flushes of a trace, which have no effect there";
@@ -391,9 +395,15 @@ fn energies(
 
 pub(super) fn verified(figures: &mut Figures, memory: &Memory) {
     let checked = memory.checked();
-    let [verified, unwritten] = [|c: Checked| c.verified, |c: Checked| c.unwritten];
-    figures.set(&traffic::READS_VERIFIED, checked.map(verified));
-    figures.set(&traffic::READS_OF_UNWRITTEN, checked.map(unwritten));
+    figures.set(&traffic::READS_VERIFIED, checked.map(|c| c.verified));
+    figures.set(&traffic::READS_OF_UNWRITTEN, checked.map(|c| c.unwritten));
+    if let Some(Checked {
+        preloaded: reads @ 1..,
+        ..
+    }) = checked
+    {
+        figures.set(&traffic::READS_OF_PRELOADED, reads);
+    }
 }
 
 /// Adds the figures that only runs from the cores down have.

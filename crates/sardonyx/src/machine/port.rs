@@ -130,6 +130,14 @@ impl Port {
         self.memory.read(request, now, line, class);
     }
 
+    /// Learns what `line` held before the run, if that is `known` and the run has not written it.
+    #[inline]
+    pub fn preload(&mut self, line: Logical, known: Option<&Line>) {
+        if let Some(data) = known {
+            self.memory.preload(line, data);
+        }
+    }
+
     /// Writes a line without looking for it in the caches. Nobody will be told.
     pub fn write_past_caches(&mut self, core: usize, line: Logical, data: &Line, arrival: Time) {
         self.probed.retain(|probed| probed.line != line); // it would bring old bytes

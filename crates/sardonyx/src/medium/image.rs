@@ -218,6 +218,24 @@ impl Image {
         self.wear.bytes += u64::from(words.count_ones()) * 8;
     }
 
+    /// Changes the line at `place`, zeros if it was never written, and the sideband if one is given, without wear.
+    pub fn amend(
+        &mut self,
+        place: Place,
+        sideband: Option<[u8; 8]>,
+        change: impl FnOnce(&mut Line),
+    ) {
+        let mut line = self.read(place).unwrap_or(ZERO_LINE);
+        change(&mut line);
+        let (spared, wear) = (std::mem::replace(&mut self.spared, true), self.wear);
+        self.write(place, &line, 0xff, sideband);
+        (self.spared, self.wear) = (spared, wear);
+        if place.0 >= self.sparse_from {
+            let (_, writes) = &mut self.sparse_lines[self.sparse[&place.0] as usize];
+            *writes -= 1;
+        }
+    }
+
     /// Counts another array write of `place`, one that left nothing there because it was cancelled.
     pub fn wear_again(&mut self, place: Place) {
         let words = 0;

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use rustc_hash::FxHashSet;
+
 use super::contents::Contents;
 use crate::line::{LINE_BYTES, Line, Logical};
 
@@ -13,7 +15,9 @@ const SHOWN: usize = 8;
 pub struct Checked {
     /// Reads that returned what was written last.
     pub verified: u64,
-    /// Reads of lines that nobody has written, which cannot be compared.
+    /// Those of them that returned what a line had held since before the run.
+    pub preloaded: u64,
+    /// Reads of lines that nobody has written and whose content nobody knows, so that it cannot be compared.
     pub unwritten: u64,
 }
 
@@ -70,6 +74,8 @@ impl fmt::Display for Wrong {
 #[derive(Default)]
 pub struct Checks {
     pub(super) contents: Contents,
+    /// Lines of the contents that the run has not written.
+    preloaded: FxHashSet<Logical>,
     pub(super) checked: Checked,
     pub(super) wrong: Option<Wrong>,
 }
@@ -78,13 +84,26 @@ impl Checks {
     #[inline]
     pub(super) fn wrote(&mut self, line: Logical, data: &Line) {
         self.contents.put(line, data, false);
+        if !self.preloaded.is_empty() {
+            self.preloaded.remove(&line);
+        }
+    }
+
+    pub(super) fn preloaded(&mut self, line: Logical, data: &Line) {
+        self.contents.put(line, data, false);
+        self.preloaded.insert(line);
     }
 
     #[inline]
     pub(super) fn read(&mut self, line: Logical, found: Option<&Line>) {
         match self.contents.get(line) {
             None => self.checked.unwritten += 1,
-            written if written == found => self.checked.verified += 1,
+            written if written == found => {
+                self.checked.verified += 1;
+                if !self.preloaded.is_empty() {
+                    self.checked.preloaded += u64::from(self.preloaded.contains(&line));
+                }
+            }
             Some(written) => {
                 if !self.contents.is_ahead(line) && self.wrong.is_none() {
                     self.wrong = Some(Wrong::new(line, written, found.copied()));

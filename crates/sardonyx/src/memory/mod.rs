@@ -20,7 +20,7 @@ use crate::line::{Line, Logical, Place};
 use crate::medium::image::Image;
 use crate::medium::layout::Layout;
 use crate::medium::link::Message;
-use crate::medium::params::Unit;
+use crate::medium::params::{PAST, Past, Unit};
 use crate::plan::journal::Journal;
 use crate::plan::observe::{Observer, Observers};
 use crate::plan::orders::Choice;
@@ -56,6 +56,7 @@ pub struct Memory {
     design: String,
     layout: Layout,
     ended: bool,
+    past: Past,
     checks: Option<Box<Checks>>,
 }
 
@@ -86,6 +87,22 @@ impl Memory {
             checks.read(line, got.value.as_ref());
         }
         got
+    }
+
+    /// Learns that `line` has held `data` since before the run, if it was written then and not since. Costs nothing. A
+    /// design that cannot take it leaves the content unknown.
+    pub fn preload(&mut self, line: Logical, data: &Line) {
+        let known = |checks: &Checks| checks.contents.get(line).is_some();
+        if self.past == Past::Empty || self.checks.as_deref().is_some_and(known) {
+            return;
+        }
+        let controller = &mut self.controller;
+        let held = self
+            .engine
+            .alter(|plan| controller.preload(line, data, plan));
+        if let Some(checks) = self.checks.as_mut().filter(|_| held) {
+            checks.preloaded(line, data);
+        }
     }
 
     /// Writes a line for `request`, which is presented at `now`.
@@ -310,6 +327,7 @@ impl Memory {
             design: design.to_owned(),
             layout,
             ended: false,
+            past: machine.settings.get(&PAST),
             checks: None,
         })
     }
@@ -337,6 +355,7 @@ impl Memory {
             design: design.to_owned(),
             layout,
             ended: false,
+            past: machine.settings.get(&PAST),
             checks: None,
         }
     }

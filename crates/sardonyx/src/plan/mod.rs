@@ -17,6 +17,7 @@ pub mod observe;
 pub mod orders;
 pub(crate) mod overlay;
 pub mod performed;
+mod preload;
 mod read;
 pub mod request;
 mod schedule;

@@ -4,7 +4,7 @@
 
 use super::merged;
 use super::steps::Step;
-use crate::line::{Line, Place};
+use crate::line::{Line, Place, ZERO_LINE};
 use crate::medium::image::Image;
 
 #[derive(Clone, Copy, Debug)]
@@ -202,6 +202,19 @@ impl Overlay {
                 self.payloads.push(payload);
                 self.payloads.len() as u32 - 1
             }
+        }
+    }
+
+    /// Changes the line that the layers call `of` in all writes of it that are in flight, and the sideband if one is
+    /// given.
+    pub fn amend(&mut self, of: Place, sideband: Option<[u8; 8]>, change: impl Fn(&mut Line)) {
+        // Those that are free do no harm.
+        for payload in self.payloads.iter_mut().filter(|payload| payload.of == of) {
+            if std::mem::take(&mut payload.moved.unknown) {
+                payload.line = ZERO_LINE;
+            }
+            change(&mut payload.line);
+            payload.sideband = sideband.or(payload.sideband);
         }
     }
 

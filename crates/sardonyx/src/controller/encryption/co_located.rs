@@ -9,7 +9,7 @@ use super::pad::Pads;
 use super::{COUNTER_BYTES, COUNTER_CACHE_HIT_RATE, WASTED_ENCRYPTIONS};
 use crate::controller::layers::{Design, File, Guarantee, Policy};
 use crate::controller::{Class, Encryption, Figures, Layer, Storey, Write};
-use crate::line::Place;
+use crate::line::{Line, Place};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::{At, Fetched, Plan, Queue, Step, Stored};
@@ -157,6 +157,22 @@ impl Layer for CoLocated {
 
     fn persist_metadata(&mut self, _a: Place, after: Step, _plan: &mut Plan) -> Stored {
         Stored::at(after)
+    }
+
+    fn preload(&mut self, a: Place, data: &Line, plan: &mut Plan) -> bool {
+        let counter = self.pads.before();
+        if plan.peek(a).is_some() || counter == 0 {
+            return false;
+        }
+        self.counted += 1;
+        let secret = self.pads.crypt(a, counter, data);
+        plan.preload(a, Some(counter.to_le_bytes()), |line| *line = secret);
+        true
+    }
+
+    fn peek(&self, a: Place, plan: &Plan) -> Option<Line> {
+        let counter = u64::from_le_bytes(plan.peek_sideband(a)?);
+        Some(self.pads.crypt(a, counter, &plan.peek(a)?))
     }
 
     fn hint(&self, a: Place, plan: &Plan) {

@@ -248,6 +248,11 @@ impl CounterMode {
         }
     }
 
+    /// The same, if it is stored anywhere.
+    fn stored_counter(&self, a: Place, plan: &Plan) -> u64 {
+        self.counter(&self.cache.newest(self.counter_line(a), plan), a, plan)
+    }
+
     /// The step after which a changed counter may leave the chip: after its data are accepted, or at once.
     fn ripe(&self, stored: Stored, known: Step) -> Step {
         let waits = self.siblings == Siblings::Accepted && self.atomicity != Atomicity::Never;
@@ -402,6 +407,28 @@ impl Layer for CounterMode {
         let place = self.counter_line(a);
         self.cache
             .persist(place, after, &mut plan.because(Cause::Counter))
+    }
+
+    fn preload(&mut self, a: Place, data: &Line, plan: &mut Plan) -> bool {
+        let counter = self.pads.before();
+        if plan.peek(a).is_some() || self.stored_counter(a, plan) != 0 || counter == 0 {
+            return false;
+        }
+        self.counted += 1;
+        let (secret, bytes) = (self.pads.crypt(a, counter, data), counter.to_le_bytes());
+        let beside = (self.atomicity == Atomicity::Free).then_some(bytes);
+        plan.preload(a, beside, |line| *line = secret);
+        let (counters, from) = (self.counter_line(a), (a.0 % PER_LINE) as usize * 8);
+        self.cache.preload(counters, plan, |line| {
+            line[from..from + 8].copy_from_slice(&bytes);
+        });
+        true
+    }
+
+    fn peek(&self, a: Place, plan: &Plan) -> Option<Line> {
+        let counter = self.stored_counter(a, plan);
+        let line = plan.peek(a).filter(|_| counter != 0)?;
+        Some(self.pads.crypt(a, counter, &line))
     }
 
     fn hint(&self, a: Place, plan: &Plan) {

@@ -325,6 +325,22 @@ impl Layer for Deuce {
         Stored::at(after)
     }
 
+    fn preload(&mut self, a: Place, data: &Line, plan: &mut Plan) -> bool {
+        let before = self.before(a).filter(|_| plan.peek(a).is_none());
+        let Some(beside) = before else {
+            return false;
+        };
+        self.counted += 1;
+        let secret = self.crypt(a, beside, data);
+        plan.preload(a, Some(beside.bytes()), |line| *line = secret);
+        true
+    }
+
+    fn peek(&self, a: Place, plan: &Plan) -> Option<Line> {
+        let beside = Beside::from_bytes(plan.peek_sideband(a)?);
+        Some(self.crypt(a, beside, &plan.peek(a)?))
+    }
+
     fn hint(&self, a: Place, plan: &Plan) {
         plan.touch_ahead(a);
     }

@@ -4,7 +4,7 @@
 
 use crate::controller::layers::{About, Counters, Design, File, Guarantee, Policy};
 use crate::controller::{Class, Encryption, Layer, Storey, Write};
-use crate::line::Place;
+use crate::line::{Line, Place};
 use crate::plan::{Fetched, Plan, Step, Stored};
 
 /// The layers and designs of this file.
@@ -50,6 +50,18 @@ impl Layer for NoEncryption {
 
     fn persist_metadata(&mut self, _a: Place, after: Step, _plan: &mut Plan) -> Stored {
         Stored::at(after)
+    }
+
+    fn preload(&mut self, a: Place, data: &Line, plan: &mut Plan) -> bool {
+        let new = plan.peek(a).is_none();
+        if new {
+            plan.preload(a, None, |line| *line = *data);
+        }
+        new
+    }
+
+    fn peek(&self, a: Place, plan: &Plan) -> Option<Line> {
+        plan.peek(a)
     }
 
     fn hint(&self, a: Place, plan: &Plan) {

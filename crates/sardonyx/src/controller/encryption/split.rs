@@ -341,6 +341,32 @@ impl Layer for Split {
             .persist(place, after, &mut plan.because(Cause::Counter))
     }
 
+    fn preload(&mut self, a: Place, data: &Line, plan: &mut Plan) -> bool {
+        let (place, slot) = (self.counter_line(a), a.0 % PER_LINE);
+        let counters = self.cache.newest(place, plan);
+        let stored = split_counters::minor(&counters, slot) != 0;
+        if plan.peek(a).is_some() || stored || !self.pads.covers_unknown() {
+            return false;
+        }
+        self.counted += 1;
+        let minor = self.minor_before(a.0 / PER_LINE, &counters);
+        let mut now = counters;
+        split_counters::set(&mut now, slot, minor, self.first);
+        let secret = self.pads.crypt(a, split_counters::get(&now, slot), data);
+        plan.preload(a, None, |line| *line = secret);
+        self.cache.preload(place, plan, |line| {
+            split_counters::set(line, slot, minor, self.first);
+        });
+        true
+    }
+
+    fn peek(&self, a: Place, plan: &Plan) -> Option<Line> {
+        let counters = self.cache.newest(self.counter_line(a), plan);
+        let counter = split_counters::get(&counters, a.0 % PER_LINE);
+        let line = plan.peek(a).filter(|_| counter != 0)?;
+        Some(self.pads.crypt(a, counter, &line))
+    }
+
     fn hint(&self, a: Place, plan: &Plan) {
         plan.touch_ahead(a);
         self.cache.touch_ahead(self.counter_line(a), plan);

@@ -679,6 +679,10 @@ impl<S: Sealing> Layer for UndoLog<S> {
         self.below.persist_metadata(a, after, plan)
     }
 
+    fn preload(&mut self, a: Logical, data: &Line, plan: &mut Plan) -> bool {
+        self.below.preload(a, data, plan)
+    }
+
     fn hint(&self, a: Logical, plan: &Plan) {
         self.below.hint(a, plan);
     }

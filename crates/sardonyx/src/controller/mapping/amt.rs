@@ -170,6 +170,29 @@ impl Amt {
         *recent = plan.both(*recent, when.decided);
     }
 
+    /// Where `line` lies, without any hardware.
+    pub fn peek(&self, line: Logical, plan: &Plan) -> Option<Place> {
+        let (table, from) = self.spot(line.0);
+        self.entry(&self.cache.newest(table, plan), from)
+    }
+
+    /// Maps `line`, which has no place, to `place`, as the table has said since before the run.
+    pub fn preload(&mut self, line: Logical, place: Place, plan: &mut Plan) {
+        let (table, from) = self.spot(line.0);
+        self.mapped += 1;
+        self.cache.preload(table, plan, |entries| {
+            entries[from..from + ENTRY].copy_from_slice(&number_bytes(place.0));
+        });
+    }
+
+    /// Sets the count of `place` to one reference, as the table has said since before the run.
+    pub fn preload_count(&mut self, place: Place, plan: &mut Plan) {
+        let (table, from) = self.spot(place.0);
+        let count = References::ONE.byte();
+        self.cache
+            .preload(table, plan, |counts| counts[from + ENTRY] = count);
+    }
+
     /// The references to `place`.
     pub fn count(&mut self, place: Place, after: Step, plan: &mut Plan) -> Count {
         let (line, from) = self.spot(place.0);

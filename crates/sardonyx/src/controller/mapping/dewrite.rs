@@ -4,7 +4,8 @@
 //! Left out: keeping counters in unused table halves; they have the region that all designs have.
 
 use super::full_dedup::{Fingerprint, layers};
-use super::index::{Digest, Index, Match};
+use super::index::{Digest, Index};
+use super::references::References;
 use super::tables::Tables;
 use crate::controller::Figures;
 use crate::controller::layers::{Design, File, Mapping};
@@ -119,8 +120,8 @@ impl Fingerprint for ByCrc32 {
         Digest::new(&crc32fast::hash(data).to_le_bytes())
     }
 
-    fn may_share(&self, found: &Match) -> bool {
-        !found.count.is_full()
+    fn may_share(&self, count: References) -> bool {
+        !count.is_full()
     }
 
     fn guesses_new(&self) -> bool {

@@ -509,6 +509,26 @@ impl Layer for Esd {
         self.amt.persist_span(&mut self.below, a, after, plan)
     }
 
+    /// Every content lies where it would without deduplication: EFIT has long forgotten what was equal (*assumed*).
+    fn preload(&mut self, a: Logical, data: &Line, plan: &mut Plan) -> bool {
+        if self.amt.peek(a, plan).is_some() {
+            return false;
+        }
+        let Some(place) = self.places.preload(Place(a.0), plan) else {
+            return false;
+        };
+        if !self.below.preload(place, data, plan) {
+            return false;
+        }
+        self.places.take(place);
+        self.amt.preload(a, place, plan);
+        match self.reclaim {
+            Reclaim::Counted => self.amt.preload_count(place, plan),
+            Reclaim::Paper => *self.lines_at.at(place.0) += 1,
+        }
+        true
+    }
+
     fn hint(&self, a: Logical, plan: &Plan) {
         self.amt.hint(&self.below, a, plan);
     }

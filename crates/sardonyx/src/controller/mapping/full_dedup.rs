@@ -11,6 +11,7 @@ use super::figures::{
 };
 use super::index::{BEYOND_BUCKET, BEYOND_GONE, DIGEST_BYTES, Digest, FULL_COUNT, INDEX, Match};
 use super::places::{FRESH, RETIRED, REUSE};
+use super::references::References;
 use super::tables::{INVERSE, Tables};
 use super::{COLLISION, DUPLICATE, SHARING};
 use crate::controller::layers::{About, Guarantee, Limit, Mapping, Reached};
@@ -64,8 +65,8 @@ pub trait Fingerprint: Send + Sized + 'static {
     /// The fingerprint of `data`.
     fn digest(&self, data: &Line) -> Digest;
 
-    /// Whether an entry with the fingerprint may be shared once more.
-    fn may_share(&self, _found: &Match) -> bool {
+    /// Whether an entry with the fingerprint and this count may be shared once more.
+    fn may_share(&self, _count: References) -> bool {
         true
     }
 
@@ -215,7 +216,7 @@ impl<F: Fingerprint> FullDedup<F> {
             if found.count.is_full() {
                 plan.exercise(&FULL_COUNT);
             }
-            if !self.fingerprint.may_share(&found) {
+            if !self.fingerprint.may_share(found.count) {
                 continue;
             }
             if self.fingerprint.compares() {
@@ -339,6 +340,31 @@ impl<F: Fingerprint> Layer for FullDedup<F> {
     fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {
         let amt = &mut self.tables.amt;
         amt.persist_span(&mut self.below, a, after, plan)
+    }
+
+    /// The index knows every content, so equal ones share a place.
+    fn preload(&mut self, a: Logical, data: &Line, plan: &mut Plan) -> bool {
+        if self.tables.amt.peek(a, plan).is_some() {
+            return false;
+        }
+        let digest = self.fingerprint.digest(data).first(self.kept);
+        let same = self.tables.index.peek(digest, plan).into_iter();
+        let mut same = same.filter(|(entry, _)| self.fingerprint.may_share(entry.count));
+        if let Some(shared) = same.find(|(_, place)| {
+            !self.fingerprint.compares() || self.below.peek(*place, plan).as_ref() == Some(data)
+        }) {
+            self.tables.preload_shared(a, shared, plan);
+            return true;
+        }
+        let Some(place) = self.tables.places.preload(Place(a.0), plan) else {
+            return false;
+        };
+        let held = self.below.preload(place, data, plan);
+        if held {
+            self.tables.places.take(place);
+            self.tables.preload(a, digest, place, plan);
+        }
+        held
     }
 
     fn hint(&self, a: Logical, plan: &Plan) {

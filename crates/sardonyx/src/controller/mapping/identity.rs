@@ -4,7 +4,7 @@
 
 use crate::controller::layers::{About, Design, File, Mapping, Placement};
 use crate::controller::{Class, Encryption, Layer, Storey, Write, stands_on_below};
-use crate::line::{Logical, Place};
+use crate::line::{Line, Logical, Place};
 use crate::plan::{Fetched, Plan, Step, Stored};
 
 /// The layers and designs of this file.
@@ -51,6 +51,10 @@ impl Layer for Identity {
 
     fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {
         self.below.persist_metadata(Place(a.0), after, plan)
+    }
+
+    fn preload(&mut self, a: Logical, data: &Line, plan: &mut Plan) -> bool {
+        self.below.preload(Place(a.0), data, plan)
     }
 
     fn hint(&self, a: Logical, plan: &Plan) {

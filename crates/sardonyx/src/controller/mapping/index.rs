@@ -65,6 +65,15 @@ pub struct Match {
     pub at: Step,
 }
 
+/// An entry of the index.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    bucket: u64,
+    slot: usize,
+    /// The number of lines that refer to it.
+    pub count: References,
+}
+
 /// A search through the buckets of one digest.
 pub struct BucketSearch {
     digest: Digest,
@@ -172,6 +181,69 @@ impl Index {
             }
             search.bucket = self.after(search.bucket);
         }
+    }
+
+    /// The entries with the digest, without any hardware: where each lies, and the place of its content.
+    pub fn peek(&self, digest: Digest, plan: &Plan) -> Vec<(Entry, Place)> {
+        let (wanted, mut bucket) = (&digest.bytes[..self.digest], self.home(&digest));
+        let mut found = Vec::new();
+        for _ in 0..self.region.lines {
+            let line = self.cache.newest(self.region.line(bucket), plan);
+            let slots = (0..self.per_bucket)
+                .filter(|slot| line[slot * self.entry..][..self.digest] == *wanted);
+            found.extend(slots.filter_map(|slot| {
+                let place = Place(number(&line, self.place(slot))?);
+                let count = self.references(&line, slot);
+                let entry = Entry {
+                    bucket,
+                    slot,
+                    count,
+                };
+                Some((entry, place))
+            }));
+            if line[OVERFLOW] == 0 {
+                break;
+            }
+            bucket = self.after(bucket);
+        }
+        found
+    }
+
+    /// Counts one more line that has referred to an entry since before the run. A full count stays.
+    pub fn preload_reference(&mut self, entry: Entry, plan: &mut Plan) -> References {
+        let (at, count) = (self.count(entry.slot), entry.count.one_more());
+        let bucket = self.region.line(entry.bucket);
+        self.cache
+            .preload(bucket, plan, |line| line[at] = count.byte());
+        count
+    }
+
+    /// Enters content that has been at `place` since before the run, with one reference. Returns the bucket of the
+    /// entry; `None` if there is no room.
+    pub fn preload(&mut self, digest: Digest, place: Place, plan: &mut Plan) -> Option<u64> {
+        let mut bucket = self.home(&digest);
+        for _ in 0..self.region.lines {
+            let at = self.region.line(bucket);
+            let line = self.cache.newest(at, plan);
+            let mut slots = 0..self.per_bucket;
+            let free = slots.find(|slot| number(&line, self.place(*slot)).is_none());
+            if let Some(slot) = free {
+                let (from, digest_bytes) = (slot * self.entry, self.digest);
+                self.cache.preload(at, plan, |line| {
+                    let entry = &mut line[from..];
+                    entry[..digest_bytes].copy_from_slice(&digest.bytes[..digest_bytes]);
+                    entry[digest_bytes..][..5].copy_from_slice(&number_bytes(place.0));
+                    entry[digest_bytes + 5] = References::ONE.byte();
+                });
+                self.entries += 1;
+                return Some(bucket);
+            }
+            self.cache.preload(at, plan, |line| {
+                line[OVERFLOW] = line[OVERFLOW].saturating_add(1);
+            });
+            bucket = self.after(bucket);
+        }
+        None
     }
 
     /// Counts one more line that refers to the place of a match just found. A full count stays.

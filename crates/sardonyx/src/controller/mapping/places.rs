@@ -234,6 +234,18 @@ impl Allocator {
         }
     }
 
+    /// Finds a place that has not been written, for a line whose own is `home` and that has been in memory since before
+    /// the run.
+    pub fn preload(&mut self, home: Place, plan: &Plan) -> Option<Place> {
+        let untouched = |used: &PlacePool, place| !used.has(place) && plan.peek(place).is_none();
+        let is_home = home.0 < self.lines && untouched(&self.used, home);
+        let mut place = is_home.then_some(home).or_else(|| self.next())?;
+        while !untouched(&self.used, place) {
+            place = self.next()?;
+        }
+        Some(place)
+    }
+
     /// Marks `place` as used, whether it was or not.
     pub fn take(&mut self, place: Place) {
         self.in_use += u64::from(!self.used.has(place));

@@ -5,13 +5,13 @@
 mod rebuild;
 
 use super::amt::{Amt, AmtEntry, ENTRY, When, number, number_bytes};
-use super::index::{Digest, Index, Match};
+use super::index::{Digest, Entry, Index, Match};
 use super::places::Allocator;
 use super::{FULL_MEDIUM, OWN_AGAIN};
 use crate::controller::Persist;
 use crate::controller::metadata_cache::MetadataCache;
 use crate::exhausted::Exhausted;
-use crate::line::{Place, ZERO_LINE};
+use crate::line::{Logical, Place, ZERO_LINE};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{Plan, Queue, Step, Stored};
@@ -169,6 +169,34 @@ impl Tables {
         let accepted = self.leave(entry, when, plan);
         let done = plan.both(kept.done, accepted);
         Stored { accepted, done }
+    }
+
+    /// Makes `line` share the content of `entry` at `place`, as it has since before the run.
+    pub fn preload_shared(
+        &mut self,
+        line: Logical,
+        (entry, place): (Entry, Place),
+        plan: &mut Plan,
+    ) {
+        self.amt.preload(line, place, plan);
+        let count = self.index.preload_reference(entry, plan);
+        self.leaked += u64::from(count.is_full() && !entry.count.is_full());
+    }
+
+    /// Enters `line`, whose content, with this `digest`, has been at `place` since before the run.
+    pub fn preload(&mut self, line: Logical, digest: Digest, place: Place, plan: &mut Plan) {
+        self.amt.preload(line, place, plan);
+        let bucket = self.index.preload(digest, place, plan);
+        let (at, from) = self.inverse_spot(place);
+        let bytes = bucket.map_or([0; ENTRY], number_bytes);
+        self.amt.cache.preload(at, plan, |inverse| {
+            inverse[from..from + ENTRY].copy_from_slice(&bytes);
+        });
+        if let Some(map) = &self.free_map {
+            let (byte, bit) = ((place.0 % BITS / 8) as usize, 1 << (place.0 % 8));
+            let at = map.line(place.0 / BITS);
+            self.amt.cache.preload(at, plan, |map| map[byte] |= bit);
+        }
     }
 
     fn unrefer(&mut self, place: Place, when: When, plan: &mut Plan) {

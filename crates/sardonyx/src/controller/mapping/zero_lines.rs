@@ -205,6 +205,19 @@ impl Layer for ZeroLines {
         bits.and(below, plan)
     }
 
+    fn preload(&mut self, a: Logical, data: &Line, plan: &mut Plan) -> bool {
+        let (table, home) = (self.table_line(a), Place(a.0));
+        if *data != ZERO_LINE {
+            return self.below.preload(home, data, plan);
+        }
+        if plan.peek(home).is_some() {
+            return false;
+        }
+        let (byte, mask) = bit(a);
+        self.cache.preload(table, plan, |line| line[byte] |= mask);
+        true
+    }
+
     fn hint(&self, a: Logical, plan: &Plan) {
         self.cache.touch_ahead(self.table_line(a), plan);
         self.below.hint(Place(a.0), plan);

@@ -117,6 +117,7 @@ impl Agent for TraceBus {
         self.done = self.done.max(arrival).max(port.now());
         match access.kind {
             Direction::Read => {
+                port.preload(line, access.held());
                 port.read_past_caches(self.core, self.reads, line, arrival);
                 self.reads += 1;
                 self.in_flight += 1;
@@ -163,7 +164,10 @@ impl Passing for TraceBus {
             let line = port.translate(self.core, access.line);
             let line = line.map_err(|why| self.out_of(why))?;
             match access.kind {
-                Direction::Read => port.pass_read(line),
+                Direction::Read => {
+                    port.preload(line, access.held());
+                    port.pass_read(line);
+                }
                 Direction::Write => port.pass_write(line, &access.data),
             }
             self.passed = true;

@@ -289,7 +289,10 @@ impl Agent for TraceCore {
         let place = port.translate(self.core, taken.access.line);
         let line = place.map_err(|why| self.out_of(why))?;
         match taken.read {
-            Some(id) => port.read_past_caches(self.core, id.0, line, arrival),
+            Some(id) => {
+                port.preload(line, taken.access.held());
+                port.read_past_caches(self.core, id.0, line, arrival);
+            }
             None => port.write_past_caches(self.core, line, &taken.access.data, arrival),
         }
         Ok(())
@@ -336,7 +339,10 @@ impl Passing for TraceCore {
             let place = port.translate(self.core, access.line);
             let line = place.map_err(|why| self.out_of(why))?;
             match access.kind {
-                Direction::Read => port.pass_read(line),
+                Direction::Read => {
+                    port.preload(line, access.held());
+                    port.pass_read(line);
+                }
                 Direction::Write => port.pass_write(line, &access.data),
             }
             // The gap before the head was counted when it became that.

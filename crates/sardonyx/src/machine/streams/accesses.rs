@@ -30,8 +30,18 @@ pub struct Access {
     pub skipped: u32,
     /// The line, in the address space of its copy.
     pub line: Virtual,
-    /// The bytes written; zeros for a read.
+    /// The bytes written; those read if they are known, else zeros.
     pub data: Line,
+    /// Whether the bytes are known, as they are of every write.
+    pub known: bool,
+}
+
+impl Access {
+    /// The bytes that a read finds, if the trace knows them.
+    #[inline]
+    pub fn held(&self) -> Option<&Line> {
+        (self.known && self.kind == Direction::Read).then_some(&self.data)
+    }
 }
 
 /// The number of a stream among the copies of a trace.
@@ -176,27 +186,28 @@ impl Stream {
             let end = self.batch.len().min(self.at + CHUNK);
             for record in &self.batch[self.at..end] {
                 self.gap += u64::from(record.gap);
-                let (kind, data) = match record.op {
-                    Op::ReadMiss => (Direction::Read, ZERO_LINE),
-                    op if op.is_write() => {
-                        let data = record.data.expect("sources refuse a write without bytes");
-                        (
-                            Direction::Write,
-                            self.own.map_or(data, |own| own.content(&data)),
-                        )
-                    }
+                let kind = match record.op {
+                    Op::ReadMiss => Direction::Read,
+                    op if op.is_write() => Direction::Write,
                     _ => {
                         self.skipped += 1;
                         self.trailing += 1;
                         continue;
                     }
                 };
+                let own = |data| self.own.map_or(data, |own| own.content(&data));
+                let data = record.data.map(own);
+                assert!(
+                    data.is_some() || kind == Direction::Read,
+                    "sources refuse a write without bytes"
+                );
                 self.ready.push_back(Access {
                     gap: std::mem::take(&mut self.gap),
                     kind,
                     skipped: std::mem::take(&mut self.trailing),
                     line: record.line,
-                    data,
+                    data: data.unwrap_or(ZERO_LINE),
+                    known: data.is_some(),
                 });
             }
             self.at = end;
