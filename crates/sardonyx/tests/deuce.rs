@@ -38,6 +38,8 @@ fn pad(place: u64, counter: u64, byte: usize) -> u8 {
 /// A line: what it holds, under which counter each of its words lies, and its bytes in the array.
 struct Model {
     epoch: u64,
+    /// The counter of its first write.
+    first: u64,
     word: usize,
     writes: u64,
     plain: Line,
@@ -47,9 +49,11 @@ struct Model {
 }
 
 impl Model {
-    fn new(epoch: u64, word: usize) -> Model {
+    fn new(epoch: u64, word: usize, past: &str) -> Model {
         Model {
             epoch,
+            // The epoch before is of the writes before the run.
+            first: if past == "empty" { epoch } else { 2 * epoch },
             word,
             writes: 0,
             plain: [0; 64],
@@ -66,7 +70,7 @@ impl Model {
     fn write(&mut self, place: u64, data: &Line) {
         // A line's first write begins an epoch, whatever its length.
         self.writes = if self.writes == 0 {
-            self.epoch
+            self.first
         } else {
             self.writes + 1
         };
@@ -113,16 +117,19 @@ fn the_array_and_what_lies_beside_is_what_a_model_of_words_has() {
     for (number, (epoch, word)) in all.into_iter().enumerate() {
         let (epoch_text, word_text) = (epoch.to_string(), word.to_string());
         let reads = (number % 2 == 0).to_string();
+        let past = if number % 3 == 0 { "empty" } else { "written" };
         let mut sets = vec![
             ("encryption.deuce.epoch", epoch_text.as_str()),
             ("encryption.deuce.reads_first", reads.as_str()),
+            ("memory.past", past),
         ];
         if epoch > 1 {
             sets.push(("encryption.deuce.word_bytes", word_text.as_str()));
         }
         let mut memory = memory(&sets, "deuce");
-        let mut lines: Vec<(Line, Model)> =
-            (0..3).map(|_| ([0; 64], Model::new(epoch, word))).collect();
+        let mut lines: Vec<(Line, Model)> = (0..3)
+            .map(|_| ([0; 64], Model::new(epoch, word, past)))
+            .collect();
         let (mut draw, mut beside) = (SplitMix64(3), 0);
         for _ in 0..300 {
             let line = draw.below(3);
@@ -179,7 +186,10 @@ fn fewer_cells_flip_where_few_words_change_and_none_fewer_where_all_do() {
 
 #[test]
 fn a_counter_that_is_used_up_ends_the_run() {
-    let sets = [("encryption.first_counter", "4294967264")];
+    let sets = [
+        ("encryption.first_counter", "4294967264"),
+        ("memory.past", "empty"), // that number is the first write's
+    ];
     let mut memory = memory(&sets, "deuce");
     for round in 0..32 {
         write(&mut memory, 1, &[round; 64]);

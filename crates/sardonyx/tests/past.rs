@@ -17,11 +17,17 @@ fn memory(design: &str, past: &str, sets: &[(&str, &str)]) -> Memory {
     Memory::new(&machine, design).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Reads `line` at rest. Returns its content and the latency in picoseconds.
+/// Reads `line` at rest, at the beginning of a cycle. Returns its content and the latency in picoseconds.
 fn read(memory: &mut Memory, line: u64) -> (Option<Line>, u64) {
     drain(memory);
     memory.resume();
-    let now = memory.now();
+    let clock = machine("sca", &[] as &[(&str, &str)])
+        .engine
+        .medium
+        .timing
+        .clock
+        .ps();
+    let now = Time::from_ps(memory.now().ps().next_multiple_of(clock));
     let got = memory.read(
         request(Direction::Read, 1, now),
         now,
@@ -53,15 +59,22 @@ const PAD: u64 = 40_000;
 
 #[test]
 fn the_first_read_of_a_line_takes_a_pad_if_it_was_written_before() {
-    // The line before it has opened the row, so that the medium takes 43.072 ns.
+    let machine = machine("sca", &[] as &[(&str, &str)]);
+    let timing = &machine.engine.medium.timing;
+    let access = (timing.clock * (1 + timing.tCL + timing.tBURST + timing.off_chip)).ps();
+    // The line before it has opened the row.
     let first = |design, past| {
         let mut memory = memory(design, past, &[]);
         read(&mut memory, 2);
         read(&mut memory, 3).1
     };
-    assert_eq!(first("no-encryption", "written"), 43_072);
-    assert_eq!(first("co-located", "empty"), 43_072);
-    assert_eq!(first("co-located", "written"), 43_072 + PAD);
+    assert_eq!(
+        access, 43_148,
+        "43.072 ns where a request comes within a cycle"
+    );
+    assert_eq!(first("no-encryption", "written"), access);
+    assert_eq!(first("co-located", "empty"), access);
+    assert_eq!(first("co-located", "written"), access + PAD);
 }
 
 #[test]

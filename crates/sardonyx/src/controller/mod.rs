@@ -82,7 +82,7 @@ pub trait Layer: Storey {
     /// The address that the layer takes: logical above a mapping, a place below it.
     type Addr: Copy;
 
-    /// Reads a line. `None` is a line that has never been written: its content is unknown.
+    /// Reads a line. `None` is one that the run has not written and whose content is unknown.
     fn read(&mut self, a: Self::Addr, class: Class, after: Step, plan: &mut Plan) -> Fetched;
 
     /// Writes a line.

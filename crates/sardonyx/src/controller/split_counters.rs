@@ -47,7 +47,7 @@ fn set_major(line: &mut Line, major: u64) {
     line[..8].copy_from_slice(&major.to_le_bytes());
 }
 
-/// Minor number `slot`; 0 for a line that was never written.
+/// Minor number `slot`; 0 for a line that the run has not written.
 pub fn minor(line: &Line, slot: u64) -> u64 {
     let (byte, low) = two_bytes(slot);
     let two = u16::from_le_bytes([line[byte], line[byte + 1]]);
@@ -62,7 +62,13 @@ pub fn set_minor(line: &mut Line, slot: u64, minor: u64) {
     line[byte..byte + 2].copy_from_slice(&two.to_le_bytes());
 }
 
-/// Counter `slot`, made of both numbers; 0 for a line that was never written.
+/// Sets minor number `slot`, under a major number of at least `first`.
+pub fn set(line: &mut Line, slot: u64, minor: u64, first: u64) {
+    set_major(line, major(line).max(first));
+    set_minor(line, slot, minor);
+}
+
+/// Counter `slot`, made of both numbers; 0 for a line that the run has not written.
 pub fn get(line: &Line, slot: u64) -> u64 {
     match minor(line, slot) {
         0 => 0,
@@ -79,8 +85,7 @@ pub fn fresh(line: &Line) -> u64 {
 /// first write a line's minor number is at least 1.
 pub fn bump(line: &mut Line, slot: u64, bits: u64, first: u64) -> Bump {
     if minor(line, slot) < (1 << bits) - 1 {
-        set_major(line, major(line).max(first));
-        set_minor(line, slot, minor(line, slot) + 1);
+        set(line, slot, minor(line, slot) + 1, first);
         return Bump::Counted;
     }
     set_major(line, major(line).wrapping_add(1)); // an attacker's bytes may be any number

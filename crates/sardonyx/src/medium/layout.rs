@@ -64,7 +64,7 @@ pub struct CounterLines {
     pub words: fn(u64) -> u8,
     /// The bits of a line that only counter number `0..per_line` in it uses.
     pub bits: fn(u64) -> Range<usize>,
-    /// Reads counter number `0..per_line` of a line; 0 means never written.
+    /// Reads counter number `0..per_line` of a line; 0 is that of a line that the run has not written.
     pub counter: fn(&Line, u64) -> u64,
 }
 

@@ -160,7 +160,7 @@ impl Layer for CoLocated {
     }
 
     fn preload(&mut self, a: Place, data: &Line, plan: &mut Plan) -> bool {
-        let counter = self.pads.counter(0);
+        let counter = self.pads.before();
         if plan.peek(a).is_some() || counter == 0 {
             return false;
         }

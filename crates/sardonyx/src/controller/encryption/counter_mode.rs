@@ -217,7 +217,7 @@ impl CounterMode {
             pads: Pads::new(settings),
             region,
             cache: MetadataCache::new(&COUNTER_CACHE, Unit::Counters, Queue::Counter, settings),
-            numbers: Numbers::PerLine(settings.get(&FIRST_COUNTER)),
+            numbers: Numbers::PerLine(global_counter::first(settings)),
             atomicity: Atomicity::Marked,
             siblings: settings.get(&SIBLINGS),
             counted: 0,
@@ -350,10 +350,7 @@ impl Layer for CounterMode {
         let old = self.counter(self.cache.line(cached), a, plan);
         self.counted += u64::from(old == 0);
         let (counter, known, gate) = match &mut self.numbers {
-            Numbers::PerLine(first) => {
-                let next = self.pads.counter(old).wrapping_add(1);
-                (next.max(*first), cached.at, gate)
-            }
+            Numbers::PerLine(first) => (old.wrapping_add(1).max(*first), cached.at, gate),
             Numbers::Global(global) => {
                 // A miss does not stall the write: its counter is a new one.
                 let next = global.next(&mut plan.because(Cause::Counter));
@@ -413,7 +410,7 @@ impl Layer for CounterMode {
     }
 
     fn preload(&mut self, a: Place, data: &Line, plan: &mut Plan) -> bool {
-        let counter = self.pads.counter(0);
+        let counter = self.pads.before();
         if plan.peek(a).is_some() || self.stored_counter(a, plan) != 0 || counter == 0 {
             return false;
         }

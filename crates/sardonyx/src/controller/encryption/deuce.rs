@@ -203,7 +203,7 @@ impl Deuce {
     /// epoch (*assumed*), in which no word has changed so far (*assumed*: one pad opens it).
     fn before(&self, a: Place) -> Option<Beside> {
         self.pads.covers_unknown().then(|| Beside {
-            counter: (self.epoch + spread(a.0, self.epoch)) as u32,
+            counter: (self.first.next_multiple_of(self.epoch) + spread(a.0, self.epoch)) as u32,
             changed: 0,
         })
     }

@@ -3,13 +3,12 @@
 //! is always ahead of every counter in use.
 //! Left out: where each line's counter is kept.
 
-use super::pad;
 use crate::controller::layers::{HIGH, Limit, Reached};
 use crate::exhausted::Exhausted;
 use crate::line::ZERO_LINE;
 use crate::mechanisms::mechanisms;
 use crate::medium::layout::{Layout, Region};
-use crate::medium::params::PAST;
+use crate::medium::params::{PAST, Past};
 use crate::plan::{At, Plan, Queue, Step};
 use crate::settings::{Needs, Settings, keys, words};
 
@@ -45,7 +44,21 @@ keys! {
         under |by| by.stride;
     FIRST_COUNTER: u64 = int("encryption.first_counter", (1, 1 << 62), 1),
         Source("for the crash explorer: a machine that has run for long"),
-        "The first encryption counter that is drawn where the medium shows no greater";
+        "The first encryption counter that is drawn where the medium shows no greater; of a memory with a past, that of its lines";
+}
+
+/// The encryption counter of lines that were written before the run; 0 if there are none. Numbers do not matter as long
+/// as none is used again.
+pub(super) fn before(settings: &Settings) -> u64 {
+    match settings.get(&PAST) {
+        Past::Empty => 0,
+        Past::Written => settings.get(&FIRST_COUNTER),
+    }
+}
+
+/// The first encryption counter that a run draws.
+pub(super) fn first(settings: &Settings) -> u64 {
+    settings.get(&FIRST_COUNTER).max(before(settings) + 1)
 }
 
 /// Limits of a counter that all lines draw from.
@@ -125,7 +138,7 @@ impl GlobalCounter {
             survival: settings.get(&SURVIVAL),
             stride: settings.get(&MARK_STRIDE),
             region: layout.reserve("counter-mark", 1),
-            value: (settings.get(&FIRST_COUNTER) - 1).max(pad::before(settings.get(&PAST))),
+            value: first(settings) - 1,
             marks: [CounterMark::past(0); 2],
         }
     }
@@ -189,7 +202,8 @@ mod tests {
     fn no_counter_is_used_before_a_mark_at_least_as_great_is_written() {
         let (mut global, _) = counter(Survival::HighWater);
         let mut plan = Plan::new(Image::new(), true);
-        for expected in 1..100 {
+        // 1 is of before the run.
+        for expected in 2..100 {
             let next = global.next(&mut plan);
             assert_eq!(next.value, expected);
             assert!(

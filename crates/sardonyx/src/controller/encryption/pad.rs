@@ -5,8 +5,9 @@
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 
+use super::global_counter;
 use crate::line::{Line, Place};
-use crate::medium::params::{PAST, Past, Unit};
+use crate::medium::params::Unit;
 use crate::plan::{At, Fetched, Plan, Step};
 use crate::settings::{Settings, keys, words};
 use crate::stats::Cause;
@@ -56,7 +57,8 @@ pub fn other(mut key: [u8; 16], settings: &Settings) -> [u8; 16] {
 pub struct Pads {
     cipher: Aes128,
     charged: Charged,
-    past: Past,
+    /// The counter of lines that were written before the run; 0 if there are none.
+    before: u64,
 }
 
 impl Pads {
@@ -65,7 +67,7 @@ impl Pads {
         Pads {
             cipher: cipher(settings),
             charged: settings.get(&CHARGED),
-            past: settings.get(&PAST),
+            before: global_counter::before(settings),
         }
     }
 
@@ -113,23 +115,12 @@ impl Pads {
     /// Whether lines that this run has not written lie under pads.
     #[inline]
     pub fn covers_unknown(&self) -> bool {
-        self.past == Past::Written
+        self.before != 0
     }
 
-    /// The counter of a line whose stored counter is `counter`: that of its last write before this run where this run
-    /// has stored none, and 0 if there was no such write.
-    #[inline]
-    pub fn counter(&self, counter: u64) -> u64 {
-        counter.max(before(self.past))
-    }
-}
-
-/// The greatest encryption counter from before the run. Numbers do not matter as long as none is used again, so it is
-/// the least.
-pub(super) fn before(past: Past) -> u64 {
-    match past {
-        Past::Empty => 0,
-        Past::Written => 1,
+    /// The counter of lines that were written before this run; 0 if there are none.
+    pub fn before(&self) -> u64 {
+        self.before
     }
 }
 

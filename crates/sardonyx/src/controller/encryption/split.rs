@@ -351,11 +351,11 @@ impl Layer for Split {
         self.counted += 1;
         let minor = self.minor_before(a.0 / PER_LINE, &counters);
         let mut now = counters;
-        split_counters::set_minor(&mut now, slot, minor);
+        split_counters::set(&mut now, slot, minor, self.first);
         let secret = self.pads.crypt(a, split_counters::get(&now, slot), data);
         plan.preload(a, None, |line| *line = secret);
         self.cache.preload(place, plan, |line| {
-            split_counters::set_minor(line, slot, minor);
+            split_counters::set(line, slot, minor, self.first);
         });
         true
     }

@@ -3,10 +3,9 @@
 use crate::settings::{Needs, keys, words};
 
 /// What happened to the memory before the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Past {
     /// Nothing: the machine is new, and lines that the run has not written have no counter.
-    #[default]
     Empty,
     /// Every line was written, so that it has an encryption counter. Nobody knows its content, unless a trace does.
     Written,
@@ -15,8 +14,8 @@ pub enum Past {
 words!(Past { "empty" => Empty, "written" => Written });
 
 keys! {
-    PAST: Past = word("memory.past", "empty"),
-        Source("a machine that is new"),
+    PAST: Past = word("memory.past", "written"),
+        Assumed("no paper says it; in a machine in use every line was written, if only to clear it"),
         "Lines that the run has not written: written before it, so that a read of them is decrypted; or empty, as in a \
          machine that is new";
 }
