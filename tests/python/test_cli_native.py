@@ -357,16 +357,14 @@ def test_the_rows_of_a_trace_add_up_to_its_records(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
     said = json.dumps({"version": 1, "level": "memory", "program": "mine"})
-    columns = pa.schema(
-        [
-            ("gap", pa.uint32()),
-            ("thread", pa.uint16()),
-            ("op", pa.uint8()),
-            ("line", pa.uint64()),
-            ("data", pa.binary(64)),
-        ],
-        metadata={"sardonyx.trace": said},
-    )
+    fields: list[tuple[str, Any]] = [
+        ("gap", pa.uint32()),
+        ("thread", pa.uint16()),
+        ("op", pa.uint8()),
+        ("line", pa.uint64()),
+        ("data", pa.binary(64)),
+    ]
+    columns = pa.schema(fields, metadata={"sardonyx.trace": said})
     written = {1, 2, 3, 10, 11}
     rows = [
         {"gap": 0, "thread": 0, "op": op, "line": 1, "data": bytes(64) if op in written else None}

@@ -188,8 +188,11 @@ fn keys_that_make_no_sense_are_refused_with_what_to_give() {
     refused("rowbits", "1", unknown);
     refused("free_row_compare", "yes", "give true or false");
     refused("compare", "double", "give continuous or single");
-    let ends = "give a number, or two ends as in 0.1-17";
+    let ends = "give a number from 0, or two ends as in 0.1-17";
     refused("compared_bit_fj", "much", ends);
+    for text in ["nan", "inf", "1e999", "-1", "1-inf", "17-0.1"] {
+        refused("compared_bit_fj", text, ends);
+    }
     refused("capacity_bytes", "4KB", "is not a size");
     refused("row_bits", "100", "row_bits = 100: give a multiple of 8");
     let error = Named::find("recma").unwrap_err().to_string();
