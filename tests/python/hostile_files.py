@@ -162,7 +162,11 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 def ran(line: str) -> tuple[int, str, str]:
     """The status of a command line run in this process, and what it wrote."""
     words = shlex.split(line)
-    with io.StringIO() as out, io.StringIO() as err, patch.object(sys, "argv", ["sardonyx", *words]):
+    with (
+        io.StringIO() as out,
+        io.StringIO() as err,
+        patch.object(sys, "argv", ["sardonyx", *words]),
+    ):
         with redirect_stdout(out), redirect_stderr(err):
             status = cli._run()
         return status, out.getvalue(), err.getvalue()
@@ -254,7 +258,9 @@ def mutated(value: Any, draw: random.Random) -> Any:
     spots: list[tuple[Any, Any]] = []
 
     def walk(at: Any) -> None:
-        pairs = at.items() if isinstance(at, dict) else enumerate(at) if isinstance(at, list) else ()
+        pairs = (
+            at.items() if isinstance(at, dict) else enumerate(at) if isinstance(at, list) else ()
+        )
         for key, below in list(pairs):
             spots.append((at, key))
             walk(below)
@@ -266,7 +272,9 @@ def mutated(value: Any, draw: random.Random) -> Any:
         at, key = draw.choice(spots)
         with suppress(IndexError, KeyError):
             old = at[key]
-            near: list[Any] = [old + 1, old - 1, -old, old << 40, old * 1.5] if isinstance(old, int) else []
+            near: list[Any] = (
+                [old + 1, old - 1, -old, old << 40, old * 1.5] if isinstance(old, int) else []
+            )
             near += [old[:-1], old[:3], old * 40, f"../{old}"] if isinstance(old, str) else []
             match draw.randrange(6):
                 case 0:
@@ -446,7 +454,9 @@ def written_outside(log: Path, allowed: Path) -> list[str]:
     for line in log.read_text(errors="replace").splitlines():
         if " = -1 " in line or "+++" in line or "---" in line:
             continue
-        if re.search(r"\bopen(at)?\(", line) and not re.search(r"O_(WRONLY|RDWR|CREAT|TRUNC)", line):
+        if re.search(r"\bopen(at)?\(", line) and not re.search(
+            r"O_(WRONLY|RDWR|CREAT|TRUNC)", line
+        ):
             continue
         for name in _NAMED.findall(line):
             whole = os.path.normpath(name) if name.startswith("/") else ""
@@ -479,7 +489,14 @@ def main() -> int:
             return 0
         if asked.watch:
             log = scratch / "calls"
-            inner = [sys.executable, __file__, "--cases", str(asked.cases), "--seed", str(asked.seed)]
+            inner = [
+                sys.executable,
+                __file__,
+                "--cases",
+                str(asked.cases),
+                "--seed",
+                str(asked.seed),
+            ]
             environment = os.environ | {"TMPDIR": name, "PYTHONDONTWRITEBYTECODE": "1"}
             command = ["strace", "-f", "-qq", "-o", str(log), "-e", f"trace={_CALLS}", *inner]
             status = subprocess.run(command, env=environment, check=False).returncode

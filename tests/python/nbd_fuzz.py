@@ -1,4 +1,4 @@
-"""A client of the NBD protocol that keeps none of its rules, beside honest ones that time and check.
+"""A client of the NBD protocol that keeps none of its rules, beside honest ones that check.
 
 ``python tests/python/nbd_fuzz.py SOCKET --process PID --connections 100000`` tries a server that
 runs, be it ours or ``nbdkit memory 64M``, and prints what honest clients saw meanwhile.
@@ -204,7 +204,7 @@ def honest(path: Path, size: int, seed: int = 1) -> Iterator[Seen]:
 
 @contextmanager
 def standing(path: Path) -> Iterator[None]:
-    """Connections that stand still: in their hello, their handshake, a payload and their answers."""
+    """Connections that stand still: in hello, in the handshake, in a payload, before answers."""
     silent, half_open, writer, deaf = (connected(path) for _ in range(4))
     with silent, half_open, writer, deaf:
         half_open.sendall(struct.pack(">I", FIXED_WITHOUT_ZEROES) + OPTION)

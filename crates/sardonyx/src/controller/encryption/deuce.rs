@@ -263,7 +263,10 @@ impl Layer for Deuce {
             return At::new(None, stored.at);
         };
         let pads = self.make_pads(under, stored.at, &mut plan.because(Cause::Encryption));
-        At::new(found.map(|(line, beside)| self.crypt(a, beside, &line)), pads)
+        At::new(
+            found.map(|(line, beside)| self.crypt(a, beside, &line)),
+            pads,
+        )
     }
 
     fn write(&mut self, write: Write<Place>, plan: &mut Plan) -> Stored {

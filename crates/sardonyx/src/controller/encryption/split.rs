@@ -218,7 +218,9 @@ impl Split {
             let Some(plain) = read.value else {
                 if old == 0 {
                     let pad = plan.because(Cause::Encryption).unit(Unit::Aes, now.at);
-                    let bytes = self.pads.crypt(place, split_counters::fresh(now.value), &ZERO_LINE);
+                    let bytes =
+                        self.pads
+                            .crypt(place, split_counters::fresh(now.value), &ZERO_LINE);
                     let data = At::new(&bytes, plan.both(read.at, pad));
                     unknown.push(plan.write_unknown(place, data, gate));
                 }
