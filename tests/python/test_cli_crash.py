@@ -215,7 +215,7 @@ def test_bad_input_is_one_line(tmp_path: Path, arguments: str, told: str) -> Non
     ("arguments", "told"),
     [
         ("replay x.json", "x.json: No such file"),
-        ("replay /dev/null", "is not a replay file"),
+        ("replay /dev/null", "is not a regular file"),
         ("app.parquet", "sardonyx crash-test search app.parquet --pool FILE"),
         ("app.parquet --pool app.pool", "sardonyx crash-test search app.parquet"),
     ],

@@ -81,7 +81,6 @@ def test_a_block_trace_brings_digests(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         (("--designs", "recma"), 'did you mean "recam"'),
-        (("--duplicates", "1.5"), "duplicates = 1.5: give 0 to 1"),
         (("--reads", "1"), "something has to be written"),
         (("--width", "100"), "row_bits = 100: give a multiple of 8"),
         (("--width", "0"), "--width 0"),
