@@ -92,7 +92,8 @@ ROWS 65536
 COLS 32
 tBURST 4
 tRCD 48
-tCAS 1
+tCAS 10
+tCWD 4
 tWP 60
 tRP 0
 Eread 0.081200
@@ -100,9 +101,8 @@ EnergyModel energy
 """,
     "m.toml": """extends = "esd"
 [medium]
-channels = 2
-[queues]
-reads = 32
+geometry.channels = 2
+queues.reads = 32
 """,
 }
 SWEEPS = {
@@ -111,22 +111,20 @@ traces = ["t.parquet", "synth:rung-60"]
 designs = ["baseline", "esd"]
 limit = 200
 repeats = 2
-[vary]
-"esd.efit_bytes" = [65536, 131072]
 where = "design == 'esd'"
+[axes]
+"esd.efit_bytes" = [65536, 131072]
 """,
     "c.toml": """[sweep]
-kind = "crash"
 programs = ["btree"]
 designs = ["sca"]
 transactions = 10
-cuts = 5
+footprint = "8K"
 """,
 }
 TEXTS = {
-    "a.trc": "0x0 READ 0\n0x40 WRITE 200\n0x80 READ 400\n" * 20,
-    "a.nvt": "".join(f"{n} W 0x{n * 64:x} {'00' * 64} {'00' * 64} 0\n" for n in range(20)),
-    "a.ram": "0x0 R\n0x40 W\n" * 20,
+    "a.trc": "".join(f"{n * 64:#x} {'READ' if n % 3 else 'WRITE'} {n * 200}\n" for n in range(60)),
+    "a.ram": "R 0,0,0,0,0,0\nW 0,0,1,2,3,8\n" * 20,
 }
 #: What is read, and the commands that read it; `{}` is the file.
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -144,12 +142,10 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         f"crash-test lint {{}} --pool {POOLS}",
         f"crash-test search {{}} --pool {POOLS}/one --recover 'cat {{{{pool}}}}' --budget 2s",
         f"crash-test search {{}} --pool {POOLS} --recover 'ls {{{{pools}}}}' --budget 2s",
-        f"crash-test replay {{}} 35300 --pool {POOLS} --recover 'ls {{{{pools}}}}'",
     ),
     "r1/results.json": ("report r1", "diff r1 r2"),
     "r.json": ("crash replay {}",),
     "a.trc": ("trace convert {} out.parquet --from dramsim3 --to sardonyx",),
-    "a.nvt": ("trace convert {} out.parquet --from nvmain --to sardonyx",),
     "a.ram": ("trace convert {} out.parquet --from ramulator-read-write --to sardonyx",),
     "s.toml": ("sweep {} --plan", "sweep {} --out out --jobs 1"),
     "c.toml": ("sweep {} --plan",),
@@ -182,13 +178,14 @@ def seeds(folder: Path) -> None:
         for line in (
             f"trace cut {ROOT}/traces/redis.parquet t.parquet --limit 300",
             f"trace cut {ROOT}/tests/golden/level-cpu.parquet cpu.parquet --limit 300",
+            "trace convert t.parquet a.nvt --to nvmain",
             "compare t.parquet --designs baseline,esd --out r1",
             "compare t.parquet --designs baseline,esd --out r2 --set esd.efit_bytes=65536",
         ):
             status, _, said = ran(line)
             assert status == 0, (line, said)
         shutil.copytree(RECORDED, ".", dirs_exist_ok=True)
-        program = {"kind": "program", "name": "btree", "transactions": 5, "footprint_bytes": 8192}
+        program = {"kind": "program", "name": "btree", "transactions": 5, "footprint": 8192}
         cut = {"design": "sca", "machine": "sca", "program": program, "cut": 3}
         version = json.loads(Path("r1/results.json").read_text())["sardonyx"]
         Path("r.json").write_text(json.dumps({"sardonyx": version, "replay": cut}))
