@@ -40,6 +40,8 @@ RECORDED = Path(__file__).parent / "recorded"
 METADATA = b"sardonyx.trace"
 #: Where the program of ``recorded`` had its two files.
 POOLS = "/tmp/recorded/pools"
+FIRST = f"--pool {POOLS}/one --no-source"
+BOTH = f"--pool {POOLS}/two {FIRST}"
 #: The most memory, in bytes, and seconds that a case may take.
 MEMORY, SECONDS = 1 << 30, 60
 #: Cases that one process runs.
@@ -139,9 +141,9 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "cpu.parquet": ("trace info {}", "compare {} --designs baseline --limit 100 --out out"),
     "two.parquet": (
         "trace info {}",
-        f"crash-test lint {{}} --pool {POOLS}",
-        f"crash-test search {{}} --pool {POOLS}/one --recover 'cat {{{{pool}}}}' --budget 2s",
-        f"crash-test search {{}} --pool {POOLS} --recover 'ls {{{{pools}}}}' --budget 2s",
+        f"crash-test lint {{}} {BOTH}",
+        f"crash-test search {{}} {FIRST} --recover 'cat {{{{pool}}}}' --budget 2s",
+        f"crash-test search {{}} {BOTH} --recover 'ls {{{{pools}}}}' --budget 2s",
     ),
     "r1/results.json": ("report r1", "diff r1 r2"),
     "r.json": ("crash replay {}",),
