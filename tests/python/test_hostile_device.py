@@ -9,6 +9,7 @@ import errno
 import json
 import os
 import shutil
+import socket
 import struct
 from contextlib import ExitStack
 from pathlib import Path
@@ -99,7 +100,7 @@ def test_a_long_request_gives_way(tmp_path: Path) -> None:
     """Zeros over all of the device, kept as contents, while others read and write."""
     with serving(tmp_path, "--size", str(SIZE)), connected(tmp_path / "s") as slow:
         slow.sendall(struct.pack(">I", FIXED_WITHOUT_ZEROES) + option(EXPORT_NAME))
-        slow.recv(28)
+        slow.recv(28, socket.MSG_WAITALL)
         slow.sendall(request(ZEROES, 0, SIZE, flags=NO_HOLE))
         client, asked = Client(tmp_path / "s"), 0
         slow.setblocking(False)
