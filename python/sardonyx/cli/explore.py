@@ -202,8 +202,10 @@ def answer(found: Explored, budget: int) -> str:
 def _built(one: Tried, budget: int) -> str:
     """The candidate, and what it takes if that is less than the budget."""
     size = one.candidate.bytes
-    spent = "" if size == budget else f", {size_text(size) if size else 'none'} of it"
-    return f"{one.candidate.text}{spent}"
+    text = one.candidate.text
+    if not size:
+        return f"{text} (nothing of it)"
+    return text if size == budget else f"{text[:-1]}; {size_text(size)} in all)"
 
 
 def tell(people: Console, found: Explored, budget: int) -> None:
