@@ -46,6 +46,8 @@ PLUGIN = Path(__file__).parents[2] / "libsardonyx_nbd.so"
 #: The longest name of a socket, by Linux.
 LONGEST_SOCKET = 107
 LOOK_EVERY = 0.1
+#: Lines of nbdkit's that are shown; the rest is counted.
+MOST_NOTES = 100
 #: Times of requests within the device, as counters and the report have them, each with its
 #: description.
 TIMES = {
@@ -112,6 +114,9 @@ def serve(
         watch(server, err)
     if server.ready is None:
         raise _core.SardonyxError("; ".join(server.said) or "nbdkit ended and said nothing")
+    server.show_notes()
+    if server.noted > MOST_NOTES:
+        err.print(f"note: nbdkit said {server.noted - MOST_NOTES:,} lines more", soft_wrap=True)
     report = reported(server)
     people = for_people(json_to)
     people.print(table_of(report))
@@ -176,6 +181,9 @@ class Server:
     end: dict[str, Any] | None = None
     #: nbdkit's output before it was ready.
     said: list[str] = field(default_factory=list)
+    #: What it said later and nobody has shown yet, and how much it said in all.
+    notes: list[str] = field(default_factory=list)
+    noted: int = 0
 
     def hear(self, told: IO[str]) -> None:
         """Take lines of counters to their end."""
@@ -190,13 +198,24 @@ class Server:
                 self.last = message.get("counters", self.last)
 
     def listen(self, said: IO[str]) -> None:
-        """Take what nbdkit says: errors of the start are ours, later ones are notes."""
+        """Take what nbdkit says: errors of the start are ours, later ones are notes.
+
+        A client can make it say a line for each request, so nothing here waits for who reads ours:
+        nbdkit would wait too, and with it all clients.
+        """
         for line in said:
             words = re.sub(r"^nbdkit: ([\w.\[\]-]+: )?(error: )?", "", line.strip())
             if self.ready is None:
                 self.said.append(words)
-            else:
-                err.print(f"note: {words}", soft_wrap=True)
+                continue
+            self.noted += 1
+            if self.noted <= MOST_NOTES:
+                self.notes.append(words)
+
+    def show_notes(self) -> None:
+        """Print what has come since the last time."""
+        while self.notes:
+            err.print(f"note: {self.notes.pop(0)}", soft_wrap=True)
 
 
 @contextmanager
@@ -263,6 +282,7 @@ def watch(server: Server, console: Console) -> None:
                         soft_wrap=True,
                     )
                     announced = True
+                server.show_notes()
                 if live is not None:
                     live.update(_line(server), refresh=True)
                 time.sleep(LOOK_EVERY)
