@@ -7,6 +7,7 @@ least of each), and run in this process. Words of others reach a terminal as tex
 from __future__ import annotations
 
 import faulthandler
+import fcntl
 import io
 import json
 import os
@@ -14,9 +15,12 @@ import re
 import resource
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import termios
+import time
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
@@ -193,6 +197,25 @@ def test_a_file_of_another_kind_is_a_line_or_a_few(kind: str) -> None:
         refused(*command.split(), *form, statuses=may)
         tried += 1
     assert tried > 15
+
+
+def test_a_signal_ends_what_waits_for_bytes_that_never_come(tmp_path: Path) -> None:
+    """Native code that reads a pipe hears of no signal; whoever writes to it may write no more."""
+    os.mkfifo(tmp_path / "pipe")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with open(os.open(tmp_path / "pipe", os.O_RDWR), "wb", buffering=0) as pipe:
+            pipe.write(bytes(100))
+            words = "trace convert pipe t.parquet --from nvmain --to sardonyx".split()
+            command = [sys.executable, "-m", "sardonyx", *words]
+            process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+            while fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)) != bytes(4):
+                assert process.poll() is None, process.communicate()
+                time.sleep(0.01)
+            process.send_signal(number)  # it has read what there was, and waits for more
+            _, said = process.communicate(timeout=600)
+        assert process.returncode == 128 + number
+        assert f"ended by {number.name} while it worked" in said
+        assert not (tmp_path / "t.parquet").exists()
 
 
 # ---- words

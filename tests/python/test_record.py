@@ -225,7 +225,8 @@ def test_who_ends_the_recorder_has_the_trace_so_far(tmp_path: Path, number: sign
     )  # fmt: skip
 
     def rings() -> list[Path]:
-        found = [*memory.glob("sardonyx-record-*/*"), *temporary.glob("sardonyx-record-*/*")]
+        each = f"sardonyx-{os.getuid()}/sardonyx-record-*/*"
+        found = [*memory.glob(each), *temporary.glob(each)]
         return [p for p in found if _maps(running.pid, p)]
 
     deadline = time.monotonic() + 30

@@ -42,7 +42,7 @@ pub fn end_in_time() -> PyResult<i32> {
             }
             std::thread::sleep(GRACE);
             // Nobody may read what we say.
-            std::thread::spawn(|| std::io::stderr().write_all(b"error: ended while it worked\n"));
+            std::thread::spawn(move || writeln!(std::io::stderr(), "{}", last_words(number)));
             std::thread::sleep(SAID);
             // SAFETY: ends the process without what runs at its exit, which may wait for the thread that does not end.
             unsafe { libc::_exit(128 + number) };
@@ -53,6 +53,16 @@ pub fn end_in_time() -> PyResult<i32> {
         .spawn(watch)
         .map_err(bad)?;
     Ok(wakeup.into_raw_fd())
+}
+
+/// Outputs get their names once they are whole, so nothing half-written has one.
+fn last_words(signal: i32) -> String {
+    let name = match signal {
+        libc::SIGINT => "SIGINT",
+        libc::SIGTERM => "SIGTERM",
+        _ => "SIGHUP",
+    };
+    format!("error: ended by {name} while it worked; no output was left half-written")
 }
 
 /// Says that the program ends in its own time after a signal (`true`), or no longer.

@@ -3,9 +3,10 @@
 //! A recorder that is killed cannot remove its folder, so the next one does. A folder's owner holds a lock on a file in
 //! it, which the kernel releases however the owner ends; a process number would some day be another process's.
 //!
-//! Everybody may write where these folders lie. So each user has one of its own there, which nobody else can enter, and
-//! only in that one is anything opened or removed. If somebody else has taken its name, or it is not private, a folder
-//! with a new name serves.
+//! Everybody may write where these folders lie. So each user has one of its own there, in which nobody else can make or
+//! list anything, and only in that one is anything opened or removed. If somebody else has taken its name, or may write
+//! to it, a folder with a new name serves. Whoever knows a recording's drawn name can enter it: a program that gives up
+//! its rights is recorded on.
 
 use std::fs::{File, Permissions};
 use std::io;
@@ -19,7 +20,9 @@ use crate::{RecordError, Result};
 const IN_MEMORY: &str = "/dev/shm";
 const PREFIX: &str = "sardonyx-record-";
 const LOCK: &str = "lock";
-const PRIVATE: u32 = 0o700;
+/// The owner's folder, through which others get to a name that they know.
+const MODE: u32 = 0o711;
+const OTHERS_WRITE: u32 = 0o022;
 
 pub struct Folder {
     folder: TempDir,
@@ -48,7 +51,7 @@ impl Folder {
         }
         let folder = tempfile::Builder::new()
             .prefix(PREFIX)
-            .permissions(Permissions::from_mode(PRIVATE))
+            .permissions(Permissions::from_mode(MODE))
             .tempdir_in(own.as_deref().unwrap_or(parent))?;
         // It gets its name only after it is locked, so that no other recorder takes it for abandoned.
         let unlocked = folder.path().join("new");
@@ -66,20 +69,23 @@ impl Folder {
     }
 }
 
-/// This user's folder in one that all share; `None` if what has its name is not a folder of this user's alone.
+/// This user's folder in one that all share; `None` if what has its name is not a folder that this user alone may change.
 fn users_own(parent: &Path) -> io::Result<Option<PathBuf>> {
     let user = std::fs::metadata("/proc/self")?.uid();
     let own = parent.join(format!("sardonyx-{user}"));
-    let made = std::fs::DirBuilder::new().mode(PRIVATE).create(&own);
-    if let Err(e) = made
-        && e.kind() != io::ErrorKind::AlreadyExists
-    {
-        return Err(e);
+    match std::fs::DirBuilder::new().mode(MODE).create(&own) {
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
+        _ => {}
     }
     // A link is not followed, and a folder of ours cannot be replaced by others where all share one (its sticky bit).
     let there = std::fs::symlink_metadata(&own)?;
-    let is_private = there.is_dir() && there.uid() == user && there.mode() & 0o777 == PRIVATE;
-    Ok(is_private.then_some(own))
+    if !there.is_dir() || there.uid() != user || there.mode() & OTHERS_WRITE != 0 {
+        return Ok(None);
+    }
+    if there.mode() & 0o777 != MODE {
+        std::fs::set_permissions(&own, Permissions::from_mode(MODE))?; // a umask took some
+    }
+    Ok(Some(own))
 }
 
 /// Removes folders whose owners are dead.
@@ -141,7 +147,10 @@ mod tests {
         for squat in [
             &(|| std::os::unix::fs::symlink(elsewhere.path(), &own)) as &dyn Fn() -> io::Result<()>,
             &|| std::fs::write(&own, "mine"),
-            &|| std::fs::DirBuilder::new().mode(0o755).create(&own), // `umask` takes nothing that others need
+            &|| {
+                std::fs::create_dir(&own)?;
+                std::fs::set_permissions(&own, Permissions::from_mode(0o777))
+            },
         ] {
             squat().unwrap();
             assert_eq!(users_own(parent.path()).unwrap(), None);
@@ -149,7 +158,7 @@ mod tests {
             assert_eq!(folder.path().parent(), Some(parent.path()));
             assert_eq!(
                 std::fs::symlink_metadata(folder.path()).unwrap().mode() & 0o777,
-                PRIVATE
+                MODE
             );
             drop(folder);
             let _ = std::fs::remove_file(&own);

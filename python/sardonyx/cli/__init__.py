@@ -8,6 +8,7 @@ computes.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 from importlib import import_module
@@ -174,6 +175,7 @@ def main() -> None:
     handle_signals()
     write_in_any_encoding()
     status = _run()
+    signal.set_wakeup_fd(-1)  # we end
     try:
         sys.stdout.flush()
     except BrokenPipeError:

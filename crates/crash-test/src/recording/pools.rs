@@ -1,10 +1,10 @@
 //! The mapped files of a recording that are cut together: each with its contents before, its addresses, and its name.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use sardonyx_base::regular;
 use sardonyx_trace::line::Line;
 use serde::Deserialize;
 
@@ -178,7 +178,7 @@ impl Pool {
     pub fn ground_file(&self) -> Result<Option<File>> {
         match &self.ground {
             Ground::Zeros => Ok(None),
-            Ground::File(path) => open_regular(path)
+            Ground::File(path) => regular::open(path)
                 .map(Some)
                 .map_err(CrashTestError::io(path.display())),
         }
@@ -256,19 +256,6 @@ impl Pool {
             hasher.update(part);
         }
         Ok(hasher.finalize().to_hex().to_string())
-    }
-}
-
-/// Opens a file that has an end: a pipe would wait for its writer, and a device may go on for ever.
-///
-/// # Errors
-/// It cannot be opened, or is something else.
-pub fn open_regular(path: &Path) -> std::io::Result<File> {
-    let mut options = OpenOptions::new();
-    let file = (options.read(true).custom_flags(libc::O_NONBLOCK)).open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(std::io::Error::other("is no regular file")),
     }
 }
 
@@ -419,7 +406,7 @@ fn ground(trace: &Path, kept: &Kept, interrupt: &Interrupt) -> Result<PathBuf> {
             trace.display()
         ))
     };
-    let mut file = open_regular(&path).map_err(|e| lost(format!("cannot be read: {e}")))?;
+    let mut file = regular::open(&path).map_err(|e| lost(format!("cannot be read: {e}")))?;
     let hash = hash(&mut file, interrupt)?.map_err(|e| lost(format!("cannot be read: {e}")))?;
     match hash.to_hex().as_str() == kept.hash {
         true => Ok(path),

@@ -10,7 +10,6 @@ use object::{Endianness, Object};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use crate::recording::pools::open_regular;
 use crate::recording::{Module, NOWHERE, Recording};
 use crate::{CrashTestError, Result};
 
@@ -140,7 +139,7 @@ fn program(recording: &Recording) -> Option<&Module> {
 /// It cannot be read, or is no regular file.
 pub(crate) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open_regular(path)?.read_to_end(&mut bytes)?;
+    sardonyx_base::regular::open(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

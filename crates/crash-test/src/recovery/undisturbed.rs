@@ -9,7 +9,7 @@ use crate::images::{Floors, Image, Kind, Over, WHOLE};
 use crate::question::Question;
 use crate::recording::Recording;
 use crate::recording::persistence::Course;
-use crate::recording::pools::{Pool, hash, open_regular};
+use crate::recording::pools::{Pool, hash};
 use crate::recovery::damage::FORMS;
 use crate::recovery::ending::Ended;
 use crate::recovery::opened_files::Opened;
@@ -168,7 +168,7 @@ fn check_opened(
 
 /// The hash of each of the program's own pools; `None` if it cannot be read.
 fn hashes(recording: &Recording) -> Result<Vec<Option<blake3::Hash>>> {
-    let one = |pool: &Pool| match open_regular(&pool.path) {
+    let one = |pool: &Pool| match sardonyx_base::regular::open(&pool.path) {
         Ok(mut file) => Ok(hash(&mut file, &recording.interrupt)?.ok()),
         Err(_) => Ok(None),
     };

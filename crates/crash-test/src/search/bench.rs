@@ -426,9 +426,9 @@ impl<'a> Bench<'a> {
         let cut = self.shared.course.cuts[image.cut as usize];
         let mut kept = self.shared.repaired.lock().expect("nobody panics with it");
         let first = kept.entry(cut.signature).or_insert_with(|| image.clone());
-        // The choice does not depend on the workers' turns: the image with the most lines, and then the first.
-        let rank = |image: &Image| (std::cmp::Reverse(image.over.len()), image.cut);
-        if rank(image) < rank(first) {
+        // The choice does not depend on the workers' turns. Of the images with the most lines it is the last: by then the
+        // program has promised most, which a recovery that is cut can lose.
+        if (image.over.len(), image.cut, &image.over) > (first.over.len(), first.cut, &first.over) {
             *first = image.clone();
         }
     }

@@ -100,7 +100,7 @@ pub(super) fn read_file(path: &str) -> Result<String> {
         return Err(fail("there is no such machine or file".into(), &remedy));
     }
     let mut text = String::new();
-    let file = std::fs::File::open(path)
+    let file = sardonyx_base::regular::open(path)
         .map_err(|e| fail(format!("cannot be opened: {e}"), "check its permissions"))?;
     let size = file
         .take(MAX_FILE_BYTES + 1)
