@@ -205,7 +205,16 @@ def test_a_signal_ends_what_waits_for_bytes_that_never_come(tmp_path: Path) -> N
     for number in (signal.SIGINT, signal.SIGTERM):
         with open(os.open(tmp_path / "pipe", os.O_RDWR), "wb", buffering=0) as pipe:
             pipe.write(bytes(100))
-            words = "trace convert pipe t.parquet --from nvmain --to sardonyx".split()
+            words = [
+                "trace",
+                "convert",
+                "pipe",
+                "t.parquet",
+                "--from",
+                "nvmain",
+                "--to",
+                "sardonyx",
+            ]
             command = [sys.executable, "-m", "sardonyx", *words]
             process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
             while fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)) != bytes(4):
