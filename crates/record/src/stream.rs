@@ -8,7 +8,7 @@ use std::process::ExitStatus;
 use sardonyx_recorder::codec::{self, CacheContents, Decoder, RecorderEvent, Undecodable};
 use sardonyx_recorder::maps::{FILE_LINES, FILES, ground_name};
 use sardonyx_trace::line::Virtual;
-use sardonyx_trace::{Op, Provenance, Record, TraceError, TraceWriter};
+use sardonyx_trace::{Contents, Op, Provenance, Record, TraceError, TraceWriter};
 use serde_json::{Value, json};
 
 use crate::family::Family;
@@ -32,6 +32,8 @@ pub struct TraceStream {
     window: Window,
     /// Bytes of an event that is not complete yet.
     left: Vec<u8>,
+    /// What the records that are left out say of lines, by the names that the plugin gives them.
+    before: Contents,
     /// The number of records seen, kept or not, and of instructions up to them.
     seen: u64,
     instructions: u64,
@@ -143,6 +145,7 @@ impl TraceStream {
             cached: None,
             window,
             left: Vec::new(),
+            before: Contents::default(),
             seen: 0,
             instructions: 0,
             kept: 0,
@@ -315,6 +318,7 @@ impl TraceStream {
     }
 
     fn gone(&mut self, line: u64, lines: u64) -> Result<()> {
+        self.before.moved(self.family.line(line), lines, None);
         if !self.pages.maps() {
             return self.changed(line, lines, None);
         }
@@ -325,6 +329,8 @@ impl TraceStream {
     }
 
     fn moved(&mut self, line: u64, lines: u64, from: u64) -> Result<()> {
+        let [to, before] = [line, from].map(|line| self.family.line(line));
+        self.before.moved(to, lines, Some(before));
         if !self.pages.maps() {
             return self.changed(line, lines, Some(from));
         }
@@ -462,18 +468,28 @@ impl TraceStream {
         let thread = self.family.thread(record.thread);
         let op = Op::from_code(record.op)
             .ok_or_else(|| RecordError::new(format!("the plugin sent operation {}", record.op)))?;
+        let mut kept = Record {
+            gap: 0,
+            thread,
+            op,
+            line: Virtual(self.family.line(record.line)),
+            data: record.data,
+        };
         if self.seen <= self.window.skip {
+            self.before.see(&kept);
             return Ok(());
         }
+        self.before.fill(&mut kept);
         let mut gap = record.gap;
         while gap > u64::from(u32::MAX) {
             self.push(Record::carry(thread))?;
             gap -= u64::from(u32::MAX);
         }
+        kept.gap = gap as u32;
         let line = match op {
             Op::Fence => 0,
             _ => {
-                let line = self.family.line(record.line);
+                let line = kept.line.0;
                 // If there are places, a store without one is another thread's that was seen at a flush.
                 let own = record.site.is_some() || self.lists.sites.is_empty();
                 if own && line >= FILES && matches!(op, Op::Store | Op::NonTemporalWrite) {
@@ -487,13 +503,7 @@ impl TraceStream {
         {
             return Err(RecordError::new(pages::full(frames)));
         }
-        let kept = Record {
-            gap: gap as u32,
-            thread,
-            op,
-            line: Virtual(line),
-            data: record.data,
-        };
+        kept.line = Virtual(line);
         let site = record.site.map(|site| self.family.site(site));
         self.kept += 1;
         Ok(self.writer.push_at(&kept, site)?)

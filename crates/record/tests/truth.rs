@@ -172,3 +172,41 @@ fn groups_lose_no_store_when_their_line_goes_between() {
         r.read_data = true;
     });
 }
+
+/// A line's contents before the program: its number in the file, eight times.
+fn numbered(line: u64) -> [u8; 64] {
+    let mut data = [0; 64];
+    for word in data.chunks_exact_mut(8) {
+        word.copy_from_slice(&(0xF11E_0000 + line).to_le_bytes());
+    }
+    data
+}
+
+#[test]
+#[ignore = "machine: records under QEMU"]
+fn reads_have_the_bytes_that_memory_held() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile("reads", folder.path(), &[]);
+    let (trace, file) = (folder.path().join("t.parquet"), folder.path().join("file"));
+    let pages = 64;
+    let bytes: Vec<u8> = (0..pages * 64).flat_map(numbered).collect();
+    std::fs::write(&file, &bytes).unwrap();
+    let words = [program.to_str().unwrap(), file.to_str().unwrap()];
+    let mut wanted = request(&trace, &words);
+    wanted.read_data = true;
+    assert_eq!(run(&wanted).status, Some(0));
+    let mut found = vec![0; pages as usize * 64];
+    for read in records(&trace).iter().filter(|r| r.op == Op::ReadMiss) {
+        let Some(data) = read.data else { continue };
+        let number = u64::from_le_bytes(data[..8].try_into().unwrap()).wrapping_sub(0xF11E_0000);
+        if let Some(found) = found.get_mut(number as usize) {
+            assert_eq!(data, numbered(number), "line {number} is as before the store");
+            *found += 1;
+        }
+    }
+    // Loaded pages are read once; of the others, which are copied at the store, the stored line has lost its bytes.
+    for (line, times) in found.iter().enumerate() {
+        let lost = line / 64 % 2 == 1 && line % 64 == 7;
+        assert_eq!(*times, usize::from(!lost), "line {line}");
+    }
+}

@@ -89,8 +89,10 @@ pub struct Frames {
     table: FxHashMap<u64, FramePlace>,
     /// The page and whether it may be stored to, in one word; and its first line.
     latest: Box<[(u64, u64)]>,
-    /// The page of each frame whose bytes can be read there.
+    /// The page of each frame that is its own, whose bytes can be read there.
     owner: FxHashMap<u64, u64>,
+    /// The page of each frame that is not its own: a file's or a parent's, which the page shows until it is stored to.
+    shown: FxHashMap<u64, u64>,
     /// Free frames, the one freed last at the end.
     free: VecDeque<u64>,
     /// The free frames as a set, for an order in which the last freed is not the next used.
@@ -118,6 +120,7 @@ impl Frames {
             table: FxHashMap::default(),
             latest: vec![NOWHERE; LATEST].into(),
             owner: FxHashMap::default(),
+            shown: FxHashMap::default(),
             free: VecDeque::new(),
             freed: FxHashSet::default(),
             used: FxHashSet::default(),
@@ -177,10 +180,22 @@ impl Frames {
 
     /// Puts the page there; if the frame is the page's own, its bytes can be read at the page.
     pub fn put(&mut self, page: u64, place: FramePlace) {
-        self.table.insert(page, place);
+        if let Some(before) = self.table.insert(page, place) {
+            self.hide(before);
+        }
         self.remember(page, place);
-        if let Some(frame) = place.frame() {
-            self.owner.insert(frame, page);
+        match place.frame() {
+            Some(frame) => drop(self.owner.insert(frame, page)),
+            None if place.line < FILES && place.line / PAGE_LINES != ZERO => {
+                self.shown.insert(place.line / PAGE_LINES, page);
+            }
+            None => {}
+        }
+    }
+
+    fn hide(&mut self, place: FramePlace) {
+        if !place.own {
+            self.shown.remove(&(place.line / PAGE_LINES));
         }
     }
 
@@ -197,6 +212,7 @@ impl Frames {
             if let Some(frame) = place.frame() {
                 self.owner.remove(&frame);
             }
+            self.hide(place);
             taken.push((page, place));
         }
         taken
@@ -298,6 +314,12 @@ impl Frames {
     #[inline]
     pub fn address(&self, line: u64) -> Option<u64> {
         let page = self.owner.get(&(line / PAGE_LINES))?;
+        Some(page * PAGE_BYTES + line % PAGE_LINES * 64)
+    }
+
+    /// The address at which a page shows a line that is not its own.
+    pub fn shown_at(&self, line: u64) -> Option<u64> {
+        let page = self.shown.get(&(line / PAGE_LINES))?;
         Some(page * PAGE_BYTES + line % PAGE_LINES * 64)
     }
 

@@ -9,7 +9,7 @@ use super::{Source, TraceError, TraceReader, TraceWriter};
 /// The zstd level of a cut, which is written once and kept in a repository.
 const CUT_LEVEL: i32 = 19;
 
-/// Writes `limit` records of the trace `from`, leaving out the first `skip`, to the trace `to`, with
+/// Writes `limit` records of the trace `from`, leaving out the first `skip` ([`Source::skip`]), to the trace `to`, with
 /// the provenance of `from` and a note of the cut. Returns the number of records written.
 ///
 /// # Errors
@@ -38,15 +38,8 @@ pub fn cut(
     let note = json!({"skip": skip, "limit": limit, "of_records": whole});
     provenance.more.insert("cut".to_owned(), note);
     let mut writer = TraceWriter::with_level(to, provenance, CUT_LEVEL)?;
-    let end = skip.saturating_add(limit);
-    let mut row = 0;
-    Source::from(reader).limit(end).each(progress, |record| {
-        row += 1;
-        if row > skip {
-            writer.push(record)?;
-        }
-        Ok(())
-    })?;
+    let mut kept = Source::from(reader).skip(skip).limit(limit);
+    kept.each(progress, |record| Ok(writer.push(record)?))?;
     writer.finish()
 }
 

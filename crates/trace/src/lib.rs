@@ -8,6 +8,7 @@ mod check;
 mod checksums;
 mod chunks;
 mod columns;
+mod contents;
 mod convert;
 mod cut;
 mod error;
@@ -27,6 +28,7 @@ mod writer;
 
 pub use check::{CheckReport, Problem, check};
 pub use checksums::Checksums;
+pub use contents::Contents;
 pub use convert::{Exported, Fill, Format, ImportOptions, export, export_nvmain, import};
 pub use cut::{copy, cut};
 pub use error::TraceError;

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::line::Virtual;
 
 use super::provenance::HIGHEST_LINE;
-use super::{BATCH, Checksums, Op, Provenance, Record, Synth, TraceError, TraceReader};
+use super::{BATCH, Checksums, Contents, Op, Provenance, Record, Synth, TraceError, TraceReader};
 
 /// A stream of records.
 pub struct Source {
@@ -17,6 +17,8 @@ pub struct Source {
     skipped: u64,
     done: u64,
     limit: u64,
+    /// What the records that are left out say of lines.
+    before: Contents,
 }
 
 enum TraceOrigin {
@@ -33,6 +35,14 @@ impl Source {
         Ok(Source::from(TraceReader::open(path)?))
     }
 
+    /// Leaves out the first `skip` records. A read of a line of which they know the contents has these bytes, if it is
+    /// the first record of the line that is not left out.
+    #[must_use]
+    pub fn skip(mut self, skip: u64) -> Source {
+        self.skip = skip;
+        self
+    }
+
     /// Ends the source after at most `limit` records, counted from the first.
     #[must_use]
     pub fn limit(mut self, limit: u64) -> Source {
@@ -46,7 +56,7 @@ impl Source {
     ///
     /// # Errors
     /// As [`Source::next_batch`]: the file is read for its end.
-    pub fn window(mut self, records: u64, at: f64) -> Result<Source, TraceError> {
+    pub fn window(self, records: u64, at: f64) -> Result<Source, TraceError> {
         if let TraceOrigin::File(reader) = &self.origin {
             let (mut number, mut end) = (0_u64, 0_u64);
             if records < reader.records() {
@@ -58,7 +68,8 @@ impl Source {
                     Ok(())
                 })?;
             }
-            self.skip = (end.saturating_sub(records) as f64 * at) as u64;
+            let skip = (end.saturating_sub(records) as f64 * at) as u64;
+            return Ok(self.skip(skip).limit(records));
         }
         Ok(self.limit(records))
     }
@@ -155,13 +166,15 @@ impl Source {
             };
             let over = (self.skip - self.skipped).min(batch.len() as u64);
             self.skipped += over;
-            if over == 0 || over < batch.len() as u64 {
-                batch.drain(..over as usize);
+            batch.drain(..over as usize).for_each(|record| self.before.see(&record));
+            if over == 0 || !batch.is_empty() {
                 break;
             }
-            batch.clear();
         }
         batch.truncate(left);
+        if self.skip > 0 {
+            batch.iter_mut().for_each(|record| self.before.fill(record));
+        }
         self.done += batch.len() as u64;
         Ok(!batch.is_empty())
     }
@@ -195,6 +208,7 @@ impl Source {
             skipped: 0,
             done: 0,
             limit: u64::MAX,
+            before: Contents::default(),
         }
     }
 }

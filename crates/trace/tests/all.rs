@@ -2,6 +2,7 @@
 
 mod checksums;
 mod common;
+mod contents;
 mod convert;
 mod file;
 mod hostile;

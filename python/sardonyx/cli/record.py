@@ -139,8 +139,12 @@ class Record(Options):
         ),
     ] = None
     read_data: Annotated[
-        bool, typer.Option("--read-data", help="The first read of a line has its contents.")
-    ] = False
+        bool,
+        typer.Option(
+            "--read-data/--no-read-data",
+            help="The first read of a line has its contents, which are what memory held.",
+        ),
+    ] = True
     pc: Annotated[
         bool,
         typer.Option(

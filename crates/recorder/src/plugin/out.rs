@@ -1,7 +1,8 @@
 //! The way out of the plugin: records with their gaps and bytes, into the ring.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -22,6 +23,7 @@ const WAIT: Duration = Duration::from_micros(100);
 /// After this many waits the plugin checks whether the reader still lives.
 const LOOK: u32 = 1000;
 const PAGE_LINES: u64 = 64;
+pub const EVERYWHERE: Range<u64> = 0..u64::MAX;
 /// The most rests of threads at a site, and in all.
 const RESTS: (u8, u32) = (16, 4096);
 
@@ -33,15 +35,18 @@ pub struct Out {
     pub skip: u64,
     pub thread: u16,
     pub maps: Maps,
-    /// The lines whose contents the trace has, by page, with `--read-data`.
-    known: Option<HashMap<u64, u64>>,
+    /// The lines whose contents the trace has, by page; `None` if reads have no bytes.
+    known: Option<FxHashMap<u64, u64>>,
+    /// The addresses that the access stores to. They hold the new bytes already, so a line fetched for them has lost
+    /// its own.
+    pub stored: Range<u64>,
     /// The first lines of pages with bytes in the trace, if their contents at the end are wanted.
     verified: Option<BTreeSet<u64>>,
     pub frames: Frames,
     /// The bytes of dirty lines whose pages are gone or cannot be read.
     pub captured: FxHashMap<u64, [u8; 64]>,
     /// The lines of a frame while the kernel clears it.
-    pub zeros: std::ops::Range<u64>,
+    pub zeros: Range<u64>,
     pub blind: HashSet<u64>,
     /// Set if the reader wants no more, and waits to be told what the caches hold.
     pub full: bool,
@@ -92,7 +97,8 @@ impl Out {
             skip,
             thread: 0,
             maps: Maps::default(),
-            known: options.read_data.then(HashMap::new),
+            known: options.read_data.then(FxHashMap::default),
+            stored: 0..0,
             verified: options.verify.then(BTreeSet::new),
             frames: Frames::new(options.numbers, options.reuse),
             captured: FxHashMap::default(),
@@ -410,13 +416,33 @@ impl Out {
 
     /// Sends a read, with the bytes if they are wanted and new.
     pub fn read(&mut self, op: u8, line: u64) {
-        let data = self.now_known(line).then(|| self.bytes(line)).flatten();
+        let data = match self.known.is_some() && !self.is_stored(line) && self.now_known(line) {
+            true => self.bytes(line).or_else(|| self.bytes_shown(line)),
+            false => None,
+        };
         self.record(op, line, data);
     }
 
-    /// Whether the line's contents are new to the trace, with `--read-data`.
+    /// The bytes of a line of a file or a parent that a page shows.
+    fn bytes_shown(&self, line: u64) -> Option<[u8; 64]> {
+        let address = self.frames.shown_at(line)?;
+        match self.blind.contains(&(address / PAGE_BYTES)) {
+            true => None,
+            false => guest::read(address),
+        }
+    }
+
+    /// Whether the present access stores to the line.
+    fn is_stored(&self, line: u64) -> bool {
+        let place = || self.address(line).or_else(|| self.frames.shown_at(line));
+        let within = |at: u64| at < self.stored.end && self.stored.start < at + 64;
+        self.stored == EVERYWHERE || !self.stored.is_empty() && place().is_some_and(within)
+    }
+
+    /// Whether the line's contents are new to the trace, which has those of reads.
     fn now_known(&mut self, line: u64) -> bool {
-        let Some(known) = &mut self.known else {
+        let sent = self.skip == 0 || counters::all() >= self.skip;
+        let Some(known) = self.known.as_mut().filter(|_| sent) else {
             return false;
         };
         let lines = known.entry(line / PAGE_LINES).or_default();
@@ -428,8 +454,15 @@ impl Out {
 
     pub fn forget(&mut self, line: u64, lines: u64) {
         let pages = line / PAGE_LINES..line.saturating_add(lines).div_ceil(PAGE_LINES);
-        if let Some(known) = &mut self.known {
-            known.retain(|page, _| !pages.contains(page));
+        let few = |held: usize| pages.end - pages.start < held as u64;
+        match &mut self.known {
+            Some(known) if few(known.len()) => {
+                for page in pages.clone() {
+                    known.remove(&page);
+                }
+            }
+            Some(known) => known.retain(|page, _| !pages.contains(page)),
+            None => {}
         }
         if let Some(told) = &mut self.told {
             told.retain(|page| !pages.contains(page));

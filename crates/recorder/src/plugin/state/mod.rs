@@ -12,7 +12,7 @@ pub use mappings::Vacated;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::out::Out;
+use super::out::{EVERYWHERE, Out};
 use super::verify::CheckCounts;
 use super::word::Word;
 use super::{counters, guest, threads};
@@ -149,6 +149,7 @@ impl PluginState {
     pub fn access(&mut self, vcpu: u32, address: u64, size: u64, store: bool) {
         self.settle(vcpu);
         let end = address.saturating_add(size.max(1));
+        self.out.stored = if store { address..end } else { 0..0 };
         let mut at = address;
         while at < end {
             let line = self.place(vcpu, at, store);
@@ -159,6 +160,7 @@ impl PluginState {
             self.line(vcpu, line, at / 64, store);
             at = next;
         }
+        self.out.stored = 0..0;
     }
 
     /// Handles an access by the kernel, as far as there are pages.
@@ -214,7 +216,11 @@ impl PluginState {
         if coming {
             self.out.to_come.push(line);
         }
+        if store {
+            self.out.stored = EVERYWHERE;
+        }
         self.caches.miss(0, line, name, store, &mut self.out);
+        self.out.stored = 0..0;
         self.out.to_come.clear();
         true
     }
@@ -287,6 +293,7 @@ impl PluginState {
 
     #[cold]
     fn settle_owed(&mut self, vcpu: u32) {
+        self.out.stored = EVERYWHERE;
         for line in std::mem::take(&mut self.out.owed) {
             if self.out.to_come.contains(&line) {
                 self.out.owed.push(line);
@@ -294,6 +301,7 @@ impl PluginState {
                 self.line(vcpu, line, NAMELESS, true);
             }
         }
+        self.out.stored = 0..0;
     }
 
     fn line(&mut self, vcpu: u32, line: u64, name: u64, store: bool) {

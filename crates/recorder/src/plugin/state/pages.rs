@@ -49,7 +49,10 @@ impl PluginState {
             (FirstContents::Copied, true) => {
                 let from = match before {
                     Some(place) => place.line,
-                    None => self.filled_frame(page),
+                    None => {
+                        let line = self.filled_frame(page);
+                        self.settle_in(page, FramePlace { line, own: false })
+                    }
                 };
                 let to = self.frame(page).0;
                 self.copy_page(vcpu, from, to, address);

@@ -8,7 +8,7 @@ use super::figures::{
     self, AMT_HIT_RATE, COLLISIONS, DUPLICATE_WRITES, LEAKED_LINES, METADATA_BYTES,
     METADATA_BYTES_IN_USE, METADATA_BYTES_PER_LINE,
 };
-use super::places::{Allocator, FRESH, Paged, RETIRED, REUSE};
+use super::places::{Allocator, FRESH, PAST, Paged, RETIRED, REUSE};
 use super::references::{Left, References};
 use super::{COLLISION as COLLIDED, DUPLICATE, FULL_MEDIUM, OWN_AGAIN, SHARING};
 use crate::controller::layers::{About, Design, File, Guarantee, Limit, Mapping, Reached};
@@ -88,6 +88,7 @@ const KEYS: &[&dyn AnyKey] = &[
     &REUSE,
     &FRESH,
     &RETIRED,
+    &PAST,
     &SETS,
 ];
 

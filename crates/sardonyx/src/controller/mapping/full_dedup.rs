@@ -10,7 +10,7 @@ use super::figures::{
     METADATA_BYTES_IN_USE, METADATA_BYTES_PER_LINE,
 };
 use super::index::{BEYOND_BUCKET, BEYOND_GONE, DIGEST_BYTES, Digest, FULL_COUNT, INDEX, Match};
-use super::places::{FRESH, RETIRED, REUSE};
+use super::places::{FRESH, PAST, RETIRED, REUSE};
 use super::references::References;
 use super::tables::{INVERSE, Tables};
 use super::{COLLISION, DUPLICATE, SHARING};
@@ -161,7 +161,7 @@ const fn about<F: Fingerprint>(name: &'static str, cut: &'static str) -> About {
 struct FullDedupKeys<F>(PhantomData<F>);
 
 impl<F: Fingerprint> FullDedupKeys<F> {
-    const SHARED: [&'static dyn AnyKey; 5] = [&KEPT, &REUSE, &FRESH, &RETIRED, &SETS];
+    const SHARED: [&'static dyn AnyKey; 6] = [&KEPT, &REUSE, &FRESH, &RETIRED, &PAST, &SETS];
     const ROOM: [&'static dyn AnyKey; 32] = {
         let mut keys: [&'static dyn AnyKey; 32] = [&KEPT; 32];
         let mut at = 0;

@@ -2,7 +2,10 @@
 //! and reference count, probed one after the other. Source: the layouts are ours (*assumed*); that
 //! the index is whole, and cached, is ESD's account of its rivals. Left out: what equality means.
 
+use sardonyx_base::random::{SplitMix64, mix};
+
 use super::amt::{When, number, number_bytes};
+use super::places::PAST;
 use super::references::{Left, References};
 use crate::controller::metadata_cache::{Lookup, MetadataCache, spread};
 use crate::exhausted::Exhausted;
@@ -99,6 +102,36 @@ pub struct Index {
     /// The cache of the index on chip.
     pub cache: MetadataCache,
     entries: u64,
+    /// Entries of contents from before the run.
+    past: PastEntries,
+}
+
+/// The entries of contents that the medium has held since before the run, which no line of the run has. A bucket gets
+/// them before it is first looked at. Their number is drawn from the bucket's, as if each content had chosen its bucket.
+/// *Assumed*; entries beyond a full bucket are counted there, and do not lie in the next one.
+#[derive(Clone, Copy)]
+struct PastEntries {
+    /// One of [`DRAWS`] draws less than this is an entry.
+    below: u64,
+}
+
+/// Draws for the entries of a bucket.
+const DRAWS: u64 = 16;
+/// The place in their entries, which no line of the run has: whoever finds their fingerprint goes on.
+const NOBODYS: u64 = (1 << 40) - 2;
+
+impl PastEntries {
+    fn new(data_lines: u64, buckets: u64, settings: &Settings) -> PastEntries {
+        let share = u128::from(u64::MAX / 100 * settings.get(&PAST));
+        let mean = share * u128::from(data_lines) / u128::from(buckets * DRAWS);
+        PastEntries {
+            below: mean.min(u128::from(u64::MAX)) as u64,
+        }
+    }
+
+    fn number(self, stream: &mut SplitMix64) -> usize {
+        (0..DRAWS).filter(|_| stream.draw() < self.below).count()
+    }
 }
 
 impl Index {
@@ -121,7 +154,33 @@ impl Index {
             recovered: false,
             cache: MetadataCache::new(cache, Unit::Fingerprints, Queue::Data, settings),
             entries: 0,
+            past: PastEntries::new(layout.data_lines(), buckets.max(1), settings),
         }
+    }
+
+    /// Puts the entries from before the run into a bucket that nobody has looked at.
+    fn furnish(&mut self, bucket: u64, plan: &mut Plan) {
+        let at = self.region.line(bucket);
+        if self.past.below == 0 || plan.peek(at).is_some() {
+            return;
+        }
+        let mut stream = SplitMix64(mix(bucket + 1));
+        let number = self.past.number(&mut stream);
+        let room = self.per_bucket.min(number);
+        let mut bytes = ZERO_LINE;
+        for entry in bytes.chunks_exact_mut(self.entry).take(room) {
+            entry[..self.digest].fill_with(|| stream.draw() as u8);
+            entry[self.digest..][..5].copy_from_slice(&number_bytes(NOBODYS));
+            entry[self.digest + 5] = References::ONE.byte();
+        }
+        bytes[OVERFLOW] = (number - room).min(255) as u8;
+        self.cache.preload(at, plan, |line| *line = bytes);
+    }
+
+    /// The place of an entry of the run.
+    fn held(&self, bucket: &Line, slot: usize) -> Option<Place> {
+        let held = number(bucket, self.place(slot)).filter(|place| *place != NOBODYS);
+        held.map(Place)
     }
 
     /// Bytes of an entry.
@@ -151,6 +210,7 @@ impl Index {
             let (cached, line, from) = match search.current.take() {
                 Some(current) => current,
                 None => {
+                    self.furnish(search.bucket, plan);
                     let place = self.region.line(search.bucket);
                     let mut plan = plan.because(Cause::Lookup);
                     let cached = self.cache.get(place, search.at, &mut plan);
@@ -161,15 +221,14 @@ impl Index {
             let wanted = &search.digest.bytes[..self.digest];
             let slot = (from..self.per_bucket).find(|slot| {
                 let entry = &line[slot * self.entry..][..self.entry];
-                entry[..self.digest] == *wanted && number(&line, self.place(*slot)).is_some()
+                entry[..self.digest] == *wanted && self.held(&line, *slot).is_some()
             });
             if let Some(slot) = slot {
                 search.current = Some((cached, line, slot + 1));
-                let place = number(&line, self.place(slot)).expect("just seen");
                 return Some(Match {
                     cached,
                     slot,
-                    place: Place(place),
+                    place: self.held(&line, slot).expect("just seen"),
                     count: self.references(&line, slot),
                     at: search.at,
                 });
@@ -192,7 +251,7 @@ impl Index {
             let slots = (0..self.per_bucket)
                 .filter(|slot| line[slot * self.entry..][..self.digest] == *wanted);
             found.extend(slots.filter_map(|slot| {
-                let place = Place(number(&line, self.place(slot))?);
+                let place = self.held(&line, slot)?;
                 let count = self.references(&line, slot);
                 let entry = Entry {
                     bucket,
@@ -223,6 +282,7 @@ impl Index {
     pub fn preload(&mut self, digest: Digest, place: Place, plan: &mut Plan) -> Option<u64> {
         let mut bucket = self.home(&digest);
         for _ in 0..self.region.lines {
+            self.furnish(bucket, plan);
             let at = self.region.line(bucket);
             let line = self.cache.newest(at, plan);
             let mut slots = 0..self.per_bucket;
@@ -263,6 +323,7 @@ impl Index {
         let mut plan = plan.because(Cause::Lookup);
         let (mut bucket, mut at, ripe) = (self.home(&digest), when.decided, when.ripe);
         for _ in 0..self.region.lines {
+            self.furnish(bucket, &mut plan);
             let cached = self.cache.revisit(self.region.line(bucket), at, &mut plan);
             at = cached.at;
             let line = *self.cache.line(cached);

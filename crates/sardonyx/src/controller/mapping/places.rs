@@ -4,6 +4,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use rustc_hash::FxHashMap;
+use sardonyx_base::random::splitmix64;
 
 use crate::line::Place;
 use crate::mechanisms::{Value, mechanisms};
@@ -41,6 +42,10 @@ keys! {
     RETIRED: u64 = int("places.retired", (0, 1 << 40), 0),
         Source("lines that are worn out; the crash explorer retires so many that a medium is full"),
         "Places at the top of the data region that no line gets";
+    PAST: u64 = int("places.past", (0, 95), 0),
+        Assumed("no paper says how full the medium is when the run begins"),
+        "Percent of the places that hold contents of lines that the run does not touch"
+        in Between("0", "90", "an empty medium to one that is nearly full");
     FRESH: Fresh = word("places.fresh", "home"),
         Assumed("no paper says where a line that is not shared lies"),
         "Where a unique line goes: its own place if free, or one after the other as in a log";
@@ -150,9 +155,30 @@ impl Freed {
 /// it.
 const UNMAPPED: usize = 4;
 
+/// Places that hold contents of lines that the run does not touch. They are drawn by their number, so that a controller
+/// after a power cut knows the same ones. A line's own place is never one of them.
+#[derive(Clone, Copy)]
+struct Others {
+    /// A place whose number draws less than this is one.
+    below: u64,
+}
+
+impl Others {
+    fn new(settings: &Settings) -> Others {
+        Others {
+            below: u64::MAX / 100 * settings.get(&PAST),
+        }
+    }
+
+    fn has(self, place: Place) -> bool {
+        self.below > 0 && splitmix64(place.0) < self.below
+    }
+}
+
 /// Hands out places and takes them back.
 pub struct Allocator {
     fresh: Fresh,
+    others: Others,
     used: PlacePool,
     /// Places in `freed`, which must not be put there twice.
     queued: PlacePool,
@@ -177,6 +203,7 @@ impl Allocator {
             },
             lines,
             fresh,
+            others: Others::new(settings),
             used: PlacePool::default(),
             queued: PlacePool::default(),
             freed: Freed::new(settings.get(&REUSE)),
@@ -221,15 +248,20 @@ impl Allocator {
     }
 
     fn next(&mut self) -> Option<Place> {
-        match self.fresh {
-            Fresh::Home => {
-                self.edge = self.edge.checked_sub(1)?;
-                Some(Place(self.edge))
-            }
-            Fresh::Log => {
-                let place = self.edge;
-                self.edge += u64::from(place < self.lines);
-                (place < self.lines).then_some(Place(place))
+        loop {
+            let place = match self.fresh {
+                Fresh::Home => {
+                    self.edge = self.edge.checked_sub(1)?;
+                    Place(self.edge)
+                }
+                Fresh::Log if self.edge == self.lines => return None,
+                Fresh::Log => {
+                    self.edge += 1;
+                    Place(self.edge - 1)
+                }
+            };
+            if !self.others.has(place) {
+                return Some(place);
             }
         }
     }
@@ -312,6 +344,27 @@ mod tests {
 
     fn places() -> Allocator {
         Allocator::new(4, &Settings::default())
+    }
+
+    #[test]
+    fn places_of_others_are_not_handed_out() {
+        for fresh in [Fresh::Home, Fresh::Log] {
+            let mut settings = Settings::default();
+            settings.set(&FRESH, fresh);
+            settings.set(&PAST, 90);
+            let mut plan = Plan::new(Image::new(), true);
+            let mut places = Allocator::new(1000, &settings);
+            let others = Others::new(&settings);
+            let given: Vec<Place> = (0..)
+                .map_while(|_| places.allocate(Place(1 << 40), &mut plan))
+                .map(|(place, _)| place)
+                .collect();
+            let free: Vec<Place> = (0..1000).map(Place).filter(|at| !others.has(*at)).collect();
+            let mut sorted = given.clone();
+            sorted.sort_unstable_by_key(|place| place.0);
+            assert_eq!(sorted, free);
+            assert!((60..140).contains(&free.len()), "{}", free.len());
+        }
     }
 
     /// The places that lines with these own places get, after 2, 0 and 3 have been freed in this order.

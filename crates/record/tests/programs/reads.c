@@ -1,0 +1,19 @@
+/* Maps a file privately, loads its even pages and then stores to a byte of each page, in the middle of line 7. */
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+int main(int argc, char **argv) {
+    (void)argc;
+    struct stat status;
+    int file = open(argv[1], O_RDONLY);
+    if (file < 0 || fstat(file, &status)) return 1;
+    volatile unsigned char *at =
+        mmap(NULL, status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+    if (at == MAP_FAILED) return 2;
+    for (long page = 0; page < status.st_size; page += 8192)
+        for (long line = page; line < page + 4096; line += 64) (void)at[line];
+    for (long page = 0; page < status.st_size; page += 4096) at[page + 7 * 64 + 33] = 0xEE;
+    return 0;
+}
