@@ -305,6 +305,7 @@ def _compare(
     from sardonyx.cli.progress import Watcher
     from sardonyx.cli.report import save
     from sardonyx.cli.tables import compare_table, mix_table, sample_table
+    from sardonyx.runs.answers import answers
     from sardonyx.runs.comparison import Comparison
 
     workers, json_to = asked.workers, asked.json_to
@@ -350,7 +351,8 @@ def _compare(
 
         people.print(sensitivity_table(results.sensitivity, people.width))
     if json_to is not None:
-        write_json(json_to, comparison.results.to_document())
+        said = {"answers": [each.to_document() for each in answers(comparison)]}
+        write_json(json_to, comparison.results.to_document() | said)
     if written.timeline is not None:
         where = "open it at https://ui.perfetto.dev"
         people.print(f"timeline: {written.timeline} ({where})", soft_wrap=True)

@@ -21,6 +21,7 @@ from sardonyx.cli.common import (
 )
 from sardonyx.cli.grid import folded, grid, numbers
 from sardonyx.cli.options import JsonTo
+from sardonyx.cli.tables import TONES
 from sardonyx.runs import origin
 from sardonyx.runs.differences import Changed, Differences, Moved, Side, differences, side_of
 from sardonyx.runs.measures import plain, written
@@ -106,6 +107,8 @@ def _swept(place: Path, swept: Swept) -> Side:
 
 def _show(people: Console, found: Differences, most: int) -> None:
     people.print(Text(_answer(found), style="bold"), soft_wrap=True)
+    for spread in found.spreads:
+        people.print(Text(spread.text() + ".", TONES[spread.tone]), soft_wrap=True)
     if found.settings:
         people.print(_settings(found.settings))
     if found.flipped:

@@ -17,7 +17,8 @@ from sardonyx.cli.grid import folded, grid, numbers
 from sardonyx.papers.claims import ClaimRow, written_claim, written_gap
 from sardonyx.papers.reproduction import Exhibit
 from sardonyx.papers.sample import Sample
-from sardonyx.runs.caveats import beside_caches, size, warnings, worth
+from sardonyx.runs.answers import answers
+from sardonyx.runs.caveats import beside_caches, size, unsettled, warnings, worth
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import (
     BASELINE,
@@ -52,8 +53,9 @@ def compare_table(comparison: Comparison, width: int = 100) -> RenderableType:
     """
     results = comparison.results
     spread = [*_spread_note(results), _verified_note(results)]
+    spread += [Text(f"not settled: {line}", style="yellow") for line in unsettled(results)]
     if any(run.metric("transactions") for run in results.runs):
-        return Group(_programs(results, width), *spread)
+        return Group(_programs(results, width), *answer_lines(comparison), *spread)
     if not comparison.beside_baseline:
         return Group(_plain_figures(results), *spread, *worth_tables(results))
     measures = list(MEASURES.values())
@@ -61,6 +63,7 @@ def compare_table(comparison: Comparison, width: int = 100) -> RenderableType:
     fits = width >= (VERY_WIDE if seeds_of(results) else MIDDLE)
     columns = [measures] if fits else [measures[:3], measures[3:5], measures[5:]]
     parts: list[RenderableType] = [_comparison(comparison, each, width) for each in columns]
+    parts += [Text(), *answer_lines(comparison), Text()]
     parts.append(
         Text(
             "The baseline's row is absolute: its medium's writes (data, counters and tables), mean "
@@ -74,6 +77,22 @@ def compare_table(comparison: Comparison, width: int = 100) -> RenderableType:
     )
     parts += _assumed_note(assumed_by(comparison.runs(), "energy"), results.sensitivity)
     return Group(*parts, *spread, *worth_tables(results))
+
+
+#: Green and red only where most workloads agree.
+TONES = {"better": "green", "worse": "red", "mixed": ""}
+
+
+def answer_lines(comparison: Comparison) -> list[Text]:
+    """The answer of the comparison, a line for each design."""
+    lines = []
+    for answer in answers(comparison):
+        line = Text(f"{answer.design} beside {answer.over}: ", style="bold")
+        for number, spread in enumerate(answer.spreads):
+            line.append("; " if number else "", style="not bold")
+            line.append(spread.text(), style=f"not bold {TONES[spread.tone]}".strip())
+        lines.append(line.append("."))
+    return lines
 
 
 def _spread_note(results: Results) -> list[Text]:

@@ -29,7 +29,8 @@ from sardonyx.report.content import (
 from sardonyx.report.markup import page_of_figures
 from sardonyx.report.workloads import summary as workload_summary
 from sardonyx.runs import stores
-from sardonyx.runs.caveats import warnings
+from sardonyx.runs.answers import answers
+from sardonyx.runs.caveats import unsettled, warnings
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import (
     BASELINE,
@@ -38,7 +39,6 @@ from sardonyx.runs.measures import (
     Measure,
     Two,
     assumed_by,
-    divide,
     geometric_mean,
     plain,
     ratio_of,
@@ -87,7 +87,13 @@ def render(
             _parameters(results),
             *_provenance(origin),
         ],
-        [*beside.verdict, *_answer(comparison), beside.note, *warned(results.traces)],
+        [
+            *beside.verdict,
+            *(each.text() for each in answers(comparison)),
+            beside.note,
+            *warned(results.traces),
+            *unsettled(results),
+        ],
         results.machine,
     )
 
@@ -101,33 +107,6 @@ def _provenance(origin: Origin) -> list[Group]:
         return []
     rows = [Row([words(name), Td(said, "name", as_="code")]) for name, said in facts]
     return [Group("origin", "Where this comes from", inner=[Grid(heads_of_words("", ""), rows)])]
-
-
-def _answer(comparison: Comparison) -> list[str]:
-    """The answer in a sentence: who writes fastest, and what that costs its reads."""
-    shown = ("write_speedup", "read_speedup", "energy_ratio")
-    means = {
-        design: [comparison.mean(MEASURES[key], design) for key in shown]
-        for design in comparison.beside_baseline
-    }
-    known = {design: each for design, each in means.items() if each[0] is not None}
-    if not known:
-        return []
-    fastest = max(known, key=lambda design: known[design][0] or 0.0)
-    write, read, energy = known[fastest]
-    over = f"over {len(comparison.workloads)} workloads" if len(comparison.workloads) > 1 else ""
-    if (write or 0.0) <= 1:
-        first = f"No design writes faster than the baseline {over}".rstrip()
-        first += f"; {fastest} comes nearest: its writes take {written(divide(1, write), 'x')}"
-    else:
-        first = f"{fastest} writes fastest {over}".rstrip()
-        first += f": {written(write, 'x')} the baseline's speed"
-    rest = [
-        f"its {what} {written(value, 'x')} the baseline's"
-        for what, value in (("read speed is", read), ("energy is", energy))
-        if value is not None
-    ]
-    return [", ".join([first, *rest]) + "."]
 
 
 def warned(traces: Sequence[Trace]) -> list[str]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sardonyx.runs.results import Results, Trace
+from sardonyx.runs.measures import divide, written
+from sardonyx.runs.results import Results, Run, Trace
 
 #: The machine's tables on chip by the design that has them; ``""`` stands for every design.
 TABLES = (
@@ -55,6 +56,61 @@ def warnings(traces: Sequence[Trace]) -> list[str]:
         if isinstance(said := trace.info.other.get("warnings"), list)
         for text in said
     ]
+
+
+#: The figures of epochs that should not change over a run, by the figure that weighs an epoch.
+STEADY = (
+    ("mean_read_latency_ns", "reads", "ns"),
+    ("mean_write_latency_ns", "writes", "ns"),
+    ("write_reduction", "writes", "%"),
+)
+#: Means of the second and the last third that differ by more than this share have not settled.
+#: *assumed*
+SETTLED = 0.05
+
+
+def unsettled(results: Results) -> list[str]:
+    """A sentence for each figure that is another one in the last third of a run than before.
+
+    It has the means over the second and the last third of the run's requests, of the run in which
+    they differ most. ``--warmup`` leaves out the beginning.
+    """
+    found = []
+    for figure, weight, unit in STEADY:
+        thirds = [(run, each) for run in results.runs if (each := _thirds(run, figure, weight))]
+        moved = [
+            (abs(last - second) / abs(second), run, second, last)
+            for run, (second, last) in thirds
+            if abs(last - second) > SETTLED * abs(second)
+        ]
+        if moved:
+            _, run, second, last = max(moved, key=lambda each: each[0])
+            found.append(
+                f"{figure} in {len(moved)} of {len(thirds)} runs; most on {run.trace} under "
+                f"{run.design}, {written(second, unit)} in the second third of the requests and "
+                f"{written(last, unit)} in the last"
+            )
+    return found
+
+
+def _thirds(run: Run, figure: str, weight: str) -> tuple[float, float] | None:
+    """The means of a figure over the second and the last third of a run's requests."""
+    columns = run.epochs.columns if run.epochs is not None else {}
+    values, weights = columns.get(figure), columns.get(weight)
+    if not values or not weights:
+        return None
+    total, gone = sum(each or 0 for each in weights), 0.0
+    sums = {1: [0.0, 0.0], 2: [0.0, 0.0]}
+    for value, number in zip(values, weights, strict=True):
+        if value is None or not number:
+            continue
+        third = min(2, int(3 * (gone + number / 2) / total))
+        gone += number
+        if third in sums:
+            sums[third][0] += value * number
+            sums[third][1] += number
+    second, last = (divide(*sums[third]) for third in (1, 2))
+    return None if not second or last is None else (second, last)
 
 
 def tables(results: Results) -> list[tuple[str, int]]:

@@ -55,34 +55,54 @@ def differs(one: str, other: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What is concluded of two designs: ``of`` is the figure, ``gain`` above 1 is better."""
+    """What is concluded of two designs: ``of`` is the figure, ``gain`` above 1 is better.
+
+    ``better`` and ``worse`` say what the design does then.
+    """
 
     key: str
     title: str
     of: Two
     gain: Two
+    better: str
+    worse: str
 
 
-def _worse(key: str, title: str, metric: str) -> Compared:
-    return Compared(key, title, ratio_of(metric), gain_of(metric))
+def _less(key: str, title: str, metric: str, better: str, worse: str) -> Compared:
+    return Compared(key, title, ratio_of(metric), gain_of(metric), better, worse)
 
 
-def _better(key: str, title: str, of: Two) -> Compared:
-    return Compared(key, title, of, of)
+def _more(key: str, title: str, of: Two, better: str, worse: str) -> Compared:
+    return Compared(key, title, of, of, better, worse)
 
 
+_ENERGY = _less("energy_ratio", "Energy", "energy_nj", "takes less energy", "takes more energy")
 TRACES = (
-    _better("write_speedup", "Write speed-up", gain_of("mean_write_latency_ns")),
-    _better("read_speedup", "Read speed-up", gain_of("mean_read_latency_ns")),
-    _better("ipc_ratio", "IPC", ratio_of("ipc")),
-    _better("p99_write", "p99 write speed-up", gain_of("p99_write_latency_ns")),
-    _worse("energy_ratio", "Energy", "energy_nj"),
-)
+    _more(
+        "write_speedup", "Write speed-up", gain_of("mean_write_latency_ns"),
+        "writes faster", "writes slower",
+    ),
+    _more(
+        "read_speedup", "Read speed-up", gain_of("mean_read_latency_ns"),
+        "reads faster", "reads slower",
+    ),
+    _more("ipc_ratio", "IPC", ratio_of("ipc"), "has more IPC", "has less IPC"),
+    _more(
+        "p99_write", "p99 write speed-up", gain_of("p99_write_latency_ns"),
+        "has shorter slow writes", "has longer slow writes",
+    ),
+    _ENERGY,
+)  # fmt: skip
 PROGRAMS = (
-    _better("runtime", "Transactions a second", ratio_of("transactions_per_second")),
-    _worse("bytes", "Bytes written", "medium_write_bytes"),
-    _worse("energy_ratio", "Energy", "energy_nj"),
-)
+    _more(
+        "runtime", "Transactions a second", ratio_of("transactions_per_second"),
+        "is faster", "is slower",
+    ),
+    _less(
+        "bytes", "Bytes written", "medium_write_bytes", "writes fewer bytes", "writes more bytes"
+    ),
+    _ENERGY,
+)  # fmt: skip
 
 
 def says(gain: float | None) -> dict[str, str]:

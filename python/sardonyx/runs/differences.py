@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from sardonyx.runs.answers import Spread
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import BASELINE, MEASURES
 from sardonyx.runs.metrics import FIGURES
@@ -112,6 +113,8 @@ class Differences:
     #: The number of subjects of both sides, and of their figures.
     subjects: int
     compared: int
+    #: How the figures of the headlines moved over all subjects, if any did.
+    spreads: Sequence[Spread] = ()
 
     def to_document(self) -> dict[str, Any]:
         """Plain JSON, with each difference as an object."""
@@ -122,6 +125,7 @@ class Differences:
             ],
             "subjects": self.subjects,
             "figures_compared": self.compared,
+            "answers": [each.text() for each in self.spreads],
             "changed": [
                 dict(zip(self.heads, each.subject, strict=True))
                 | {"figure": each.figure, "before": each.before, "after": each.after}
@@ -172,7 +176,24 @@ def differences(before: Side, after: Side) -> Differences:
         [s for s in after.figures if s not in before.figures],
         len(both),
         compared,
+        [each for name in HEADLINES if (each := _spread(name, both, before, after)) is not None],
     )
+
+
+def _spread(name: str, subjects: Sequence[Subject], before: Side, after: Side) -> Spread | None:
+    """How a figure moved over the subjects; nothing if it did not, or no direction is better."""
+    known = FIGURES.get(name)
+    ratios = {}
+    for subject in subjects:
+        a, b = (side.figures[subject].get(name) for side in (before, after))
+        if a and b and a > 0 and b > 0:
+            ratios[" ".join(filter(None, subject))] = b / a
+    if known is None or not known.better or all(ratio == 1 for ratio in ratios.values()):
+        return None
+    more, less = f"{name} higher", f"{name} lower"
+    if known.better == "more":
+        return Spread(more, less, ratios, ratios)
+    return Spread(less, more, ratios, {name: 1 / ratio for name, ratio in ratios.items()})
 
 
 def side_of(results: Results, name: str, origin: Origin) -> Side:

@@ -562,6 +562,8 @@ class Results:
     @classmethod
     def from_document(cls, document: object, source: str = "results") -> Results:
         """Check a document and take it over. ``source`` names it in errors."""
+        if isinstance(document, dict):  # they follow from the runs
+            document = {key: value for key, value in document.items() if key != "answers"}
         try:
             results = read(cls, document)
         except MisfitError as error:

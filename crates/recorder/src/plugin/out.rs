@@ -27,6 +27,12 @@ pub const EVERYWHERE: Range<u64> = 0..u64::MAX;
 /// The most rests of threads at a site, and in all.
 const RESTS: (u8, u32) = (16, 4096);
 
+/// A page as it was at its first touch, and which of its lines were stored to already.
+struct FirstBytes {
+    bytes: Box<[u8; PAGE_BYTES as usize]>,
+    lost: u64,
+}
+
 pub struct Out {
     ring: Option<Ring>,
     encoder: Encoder,
@@ -40,6 +46,7 @@ pub struct Out {
     /// The addresses that the access stores to. They hold the new bytes already, so a line fetched for them has lost
     /// its own.
     pub stored: Range<u64>,
+    before: FxHashMap<u64, FirstBytes>,
     /// The first lines of pages with bytes in the trace, if their contents at the end are wanted.
     verified: Option<BTreeSet<u64>>,
     pub frames: Frames,
@@ -99,6 +106,7 @@ impl Out {
             maps: Maps::default(),
             known: options.read_data.then(FxHashMap::default),
             stored: 0..0,
+            before: FxHashMap::default(),
             verified: options.verify.then(BTreeSet::new),
             frames: Frames::new(options.numbers, options.reuse),
             captured: FxHashMap::default(),
@@ -416,10 +424,12 @@ impl Out {
 
     /// Sends a read, with the bytes if they are wanted and new.
     pub fn read(&mut self, op: u8, line: u64) {
-        let data = match self.known.is_some() && !self.is_stored(line) && self.now_known(line) {
+        let data = match self.known.is_some() {
+            true if self.is_stored(line) => self.bytes_before(line),
             true => self.bytes(line).or_else(|| self.bytes_shown(line)),
             false => None,
         };
+        let data = data.filter(|_| self.now_known(line));
         self.record(op, line, data);
     }
 
@@ -430,6 +440,30 @@ impl Out {
             true => None,
             false => guest::read(address),
         }
+    }
+
+    /// Keeps the bytes of a page of a shared file at its first touch, for lines that are fetched for a store.
+    pub fn first_touch(&mut self, line: u64, address: u64) {
+        if self.known.is_none() {
+            return;
+        }
+        if let Some(bytes) = guest::read::<{ PAGE_BYTES as usize }>(address) {
+            let within = |at: u64| at < self.stored.end && self.stored.start < at + 64;
+            let lost = (0..PAGE_LINES).filter(|number| within(address + number * 64));
+            let lost = lost.fold(0, |lost, number| lost | 1 << number);
+            let page = FirstBytes {
+                bytes: Box::new(bytes),
+                lost,
+            };
+            self.before.insert(line / PAGE_LINES, page);
+        }
+    }
+
+    fn bytes_before(&self, line: u64) -> Option<[u8; 64]> {
+        let page = self.before.get(&(line / PAGE_LINES))?;
+        let number = line % PAGE_LINES;
+        let bytes = page.bytes[number as usize * 64..][..64].try_into();
+        (page.lost >> number & 1 == 0).then(|| bytes.expect("64 bytes"))
     }
 
     /// Whether the present access stores to the line.

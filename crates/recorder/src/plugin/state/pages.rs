@@ -26,6 +26,7 @@ impl PluginState {
         }
         let line = self.out.maps.line(page * PAGE_BYTES);
         if line >= FILES {
+            self.out.first_touch(line, page * PAGE_BYTES);
             return self.settle_in(page, FramePlace { line, own: true });
         }
         match (self.contents(page), store) {
