@@ -291,20 +291,11 @@ def test_the_answer_is_first_and_the_baseline_in_units(tmp_path: Path) -> None:
         metrics["p99_write_latency_ns"] = 4 * latency[run["design"]]
     write_report(compared(document), tmp_path / "report.html")
     text = unescape((tmp_path / "report.html").read_text())
-    answer = "esd writes fastest: 2.00× the baseline's speed, its read speed is "
+    answer = "esd beside baseline: writes faster (2.00×); reads "
     assert answer in text and text.index(answer) < text.index('<section id="summary">')
     rows = re.findall(r"<tr>.*?</tr>", text[text.index('<section id="summary">') :])
     assert "baseline</th>" in rows[1] and "1.00 µs" in rows[1] and "4.00 µs" in rows[1]
     assert "<small>0.50×</small>" in next(row for row in rows if ">esd</th>" in row)
-    for run in document["runs"]:
-        if run["design"] != "baseline":
-            run["metrics"]["mean_write_latency_ns"] += 600
-    write_report(compared(document), tmp_path / "report.html")
-    slower = unescape((tmp_path / "report.html").read_text())
-    assert (
-        "No design writes faster than the baseline; esd comes nearest: its writes take 1.10×"
-        in (slower)
-    )
 
 
 def test_the_page_says_where_it_comes_from(tmp_path: Path) -> None:
