@@ -107,10 +107,12 @@ def _swept(place: Path, swept: Swept) -> Side:
 
 def _show(people: Console, found: Differences, most: int) -> None:
     people.print(Text(_answer(found), style="bold"), soft_wrap=True)
-    for spread in found.spreads:
-        people.print(Text(spread.text() + ".", TONES[spread.tone]), soft_wrap=True)
     if found.settings:
         people.print(_settings(found.settings))
+    if found.spreads:
+        people.print()
+    for spread in found.spreads:
+        people.print(Text(spread.text() + ".", TONES[spread.tone]), soft_wrap=True)
     if found.flipped:
         table = _table("conclusion that flips", *filter(None, found.heads), "before", "after")
         for each in found.flipped:

@@ -191,12 +191,18 @@ def answer(found: Explored, budget: int) -> str:
         return "nothing was found: no candidate ran and is within --at-most"
     ends = {goal.name: found.best(goal) for goal in found.goals}
     first = found.best(found.goals[0])
+    beside = [
+        f"beside the best {second.candidate.design}: {spread.text()}"
+        for goal in found.goals
+        if (found_next := found.beside_next(goal)) is not None
+        for second, spread in [found_next]
+    ]
+    rest = "".join(f"; {each}" for each in beside)
     if all(one is first for one in ends.values()):
-        return (
-            f"with {size_text(budget)} build {_built(first, budget)}: nothing is better in any goal"
-        )
+        built = f"{_built(first, budget)}: nothing is better in any goal"
+        return f"with {size_text(budget)} build {built}{rest}"
     said = [f"{_built(one, budget)} for {name}" for name, one in ends.items()]
-    return f"with {size_text(budget)} build {'; or '.join(said)}"
+    return f"with {size_text(budget)} build {'; or '.join(said)}{rest}"
 
 
 def _built(one: Tried, budget: int) -> str:

@@ -79,6 +79,14 @@ class Spread:
         return f"{said} ({shown})"
 
 
+def of_figure(name: str, ratios: Mapping[str, float], *, more: bool) -> Spread:
+    """A figure over another of the same name, by workload; ``more`` of it is better, or less."""
+    higher, lower = f"{name} higher", f"{name} lower"
+    if more:
+        return Spread(higher, lower, ratios, ratios)
+    return Spread(lower, higher, ratios, {key: 1 / ratio for key, ratio in ratios.items()})
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What results say of one design beside another, a :class:`Spread` for each figure."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from sardonyx.runs.answers import Spread
+from sardonyx.runs.answers import Spread, of_figure
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import BASELINE, MEASURES
 from sardonyx.runs.metrics import FIGURES
@@ -190,10 +190,7 @@ def _spread(name: str, subjects: Sequence[Subject], before: Side, after: Side) -
             ratios[" ".join(filter(None, subject))] = b / a
     if known is None or not known.better or all(ratio == 1 for ratio in ratios.values()):
         return None
-    more, less = f"{name} higher", f"{name} lower"
-    if known.better == "more":
-        return Spread(more, less, ratios, ratios)
-    return Spread(less, more, ratios, {name: 1 / ratio for name, ratio in ratios.items()})
+    return of_figure(name, ratios, more=known.better == "more")
 
 
 def side_of(results: Results, name: str, origin: Origin) -> Side:

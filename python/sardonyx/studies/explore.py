@@ -21,6 +21,7 @@ from typing import Any
 
 from sardonyx import _core
 from sardonyx.questions import ProgramSource, Source, SynthSource, TraceSource
+from sardonyx.runs.answers import Spread, of_figure
 from sardonyx.runs.jobs import Point, Settings
 from sardonyx.sizes import size_text
 from sardonyx.sweeps.rows import Rows, Shown, options
@@ -112,6 +113,8 @@ class Tried:
     figures: Mapping[str, float]
     halves: Mapping[str, float]
     error: str | None = None
+    #: Each figure by workload.
+    each: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +134,27 @@ class Explored:
         return min(
             self.front, key=lambda one: (goal.cost(one.figures[goal.name]), one.candidate.bytes)
         )
+
+    def beside_next(self, goal: Goal) -> tuple[Tried, Spread] | None:
+        """The best of another design in the last round, and how the best stands beside it by
+        workload; nothing if there was no other design, or a figure is 0.
+        """
+        best = self.best(goal)
+        others = [
+            one
+            for one in self.tried
+            if one.round == best.round
+            and one.error is None
+            and one.candidate.design != best.candidate.design
+        ]
+        if not others:
+            return None
+        second = min(others, key=lambda one: goal.cost(one.figures[goal.name]))
+        ours, theirs = (one.each.get(goal.name, {}) for one in (best, second))
+        if not ours or any(theirs.get(name, 0.0) <= 0 or ours[name] <= 0 for name in ours):
+            return None
+        ratios = {name: ours[name] / theirs[name] for name in ours}
+        return second, of_figure(goal.name, ratios, more=goal.more)
 
 
 @dataclass(slots=True)
@@ -213,16 +237,17 @@ class Exploration:
         errors = [str(one["error"]) for each in answers.values() for one in each if one["error"]]
         if errors:
             return Tried(candidate, number, {}, {}, errors[0])
-        figures, halves = {}, {}
+        figures, halves, each = {}, {}, {}
         for name in dict.fromkeys([*(goal.name for goal in self.goals), *self.most]):
             # A sample is a window or a seed of every workload.
-            of_each = [_of(each, name) for each in answers.values()]
-            samples = [_mean(each) for each in zip(*of_each, strict=True)]
+            of_each = [_of(one, name) for one in answers.values()]
+            samples = [_mean(one) for one in zip(*of_each, strict=True)]
             figures[name] = _mean(samples)
+            each[name] = dict(zip(answers, map(_mean, of_each), strict=True))
             if len(samples) == SAMPLES:
                 spread = statistics.stdev(samples)
                 halves[name] = STUDENT * spread / math.sqrt(len(samples))
-        return Tried(candidate, number, figures, halves)
+        return Tried(candidate, number, figures, halves, each=each)
 
     def _fits(self, one: Tried) -> bool:
         """Whether it ran, and keeps its limits."""
