@@ -51,16 +51,15 @@ def warmed(asked: Asked, warmup: int, transactions: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnProgram:
-    """A program as a cell has it. ``footprint`` and ``transaction_size`` are bytes."""
+class DrawnSizes:
+    """Programs as a cell has them. ``footprint`` and ``transaction_size`` are bytes."""
 
-    name: str
     footprint: int
     transaction_size: int
     seed: int
 
     @property
-    def sizes(self) -> dict[str, Any]:
+    def scale(self) -> dict[str, Any]:
         """What a paper's scale calls them."""
         return {
             "footprint": self.footprint,
@@ -75,18 +74,17 @@ def program_sample(
     footprint: int,
     item_sizes: tuple[int, int, int],
     transactions: int,
-    plain: Callable[[DrawnProgram], Sequence[Point]],
+    plain: Callable[[DrawnSizes], Sequence[Point]],
     claims: Callable[[Comparison], Sequence[ClaimRow]],
     note: str,
 ) -> Sampled:
-    """The ``plain`` runs of one of the programs, over sizes, seed, warm-up and think time.
+    """The ``plain`` runs of the programs, over sizes, seed, warm-up and think time.
 
     ``item_sizes`` are the least, the usual and the greatest bytes of an item, and each core makes
     so many ``transactions``. What the user gave for the warm-up is not drawn.
     """
     smallest, usual, largest = map(str, item_sizes)
     choices = [
-        Range("workload", programs[0], "which program", others=tuple(programs[1:])),
         Range(
             "footprint",
             str(footprint),
@@ -103,14 +101,11 @@ def program_sample(
         choices.append(Range("warmup", "0.33", "the share of transactions", "0.1", "0.6"))
 
     def runs(values: Mapping[str, str], keys: Sequence[Setting]) -> Simulations:
-        program = DrawnProgram(
-            values["workload"],
-            int(values["footprint"]),
-            int(values["item size"]),
-            int(values["seed"]),
-        )
+        sizes = DrawnSizes(int(values["footprint"]), int(values["item size"]), int(values["seed"]))
         count, share = parse_warmup(asked.warmup or f"{100 * float(values['warmup']):.0f}%")
         warmup = count + int(share * transactions)
-        return Simulations(Settings(asked.machine, keys, warmup), plain(program))
+        return Simulations(Settings(asked.machine, keys, warmup), plain(sizes))
 
-    return Sampled(tuple(choices), runs, claims, asked.machine, asked.overrides, note)
+    return Sampled(
+        tuple(programs), tuple(choices), runs, claims, asked.machine, asked.overrides, note
+    )

@@ -37,6 +37,18 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Alone:
+    """A claim on one workload: the cells that have a figure, in how many of them it ``holds``
+    (nothing of a figure that has no sign), and the median of ours.
+    """
+
+    workload: str
+    cells: int
+    holds: int | None
+    median: float
+
+
+@dataclass(frozen=True, slots=True)
 class SampledClaim:
     """A claim over the cells that can give it: how many have the paper's sign (``holds``, with its
     95 % interval; nothing of a figure that has no sign), how many are ``near`` the paper's figure,
@@ -63,6 +75,7 @@ class SampledClaim:
     point: float | None = None
     deciding: tuple[Share, ...] = ()
     reason: str = ""
+    workloads: tuple[Alone, ...] = ()
 
     @property
     def named(self) -> list[Share]:
@@ -80,8 +93,10 @@ class SampledClaim:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A reproduction's sample, as results keep it. In ``redrawn`` cells a key has another value
-    than the hypercube's, which the others ruled out; ``failures`` say what could not be run.
+    """A reproduction's sample, as results keep it: ``cells`` machines, each with all ``workloads``.
+
+    In ``redrawn`` cells a key has another value than the hypercube's, which the others ruled out.
+    ``failures`` say what could not be run; ``lacking`` cells lack a run of it.
     """
 
     cells: int
@@ -92,3 +107,5 @@ class Sample:
     note: str = ""
     redrawn: int = 0
     failures: tuple[str, ...] = ()
+    workloads: tuple[str, ...] = ()
+    lacking: int = 0

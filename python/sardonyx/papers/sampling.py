@@ -1,10 +1,12 @@
 """A reproduction as a sample: a paper's headline claims over what the paper leaves open.
 
-A cell is one workload, one value of each choice of the workload (window, copies, sizes, seed ..)
-and one of each assumed key of the machine, drawn as a Latin hypercube: over all cells each choice
-takes values from all of its range, evenly. What is concluded of a claim is the share of cells that
-have the paper's sign, where the middle 90 % lie, and which choices decide it (``papers.indices``).
-Every run is a point of a sweep in a folder, so that what was done is found again.
+A cell is one value of each choice of the workloads (window, copies, sizes, seed ..) and one of each
+assumed key of the machine, drawn as a Latin hypercube: over all cells each choice takes values from
+all of its range, evenly. Every workload of the paper runs in every cell, because the claims are
+minima, means and maxima over all of them. What is concluded of a claim is the share of cells that
+have the paper's sign, over all workloads and of each workload, where the middle 90 % lie, and which
+choices decide it (``papers.indices``). Every run is a point of a sweep in a folder, so that what
+was done is found again.
 Left out: which runs and choices a paper has (each paper).
 """
 
@@ -22,7 +24,7 @@ from sardonyx import _core
 from sardonyx.papers.claims import ClaimRow
 from sardonyx.papers.headlines import WITHIN, as_the_paper_says, varying
 from sardonyx.papers.indices import proportion, shares
-from sardonyx.papers.sample import Choice, Sample, SampledClaim
+from sardonyx.papers.sample import Alone, Choice, Sample, SampledClaim
 from sardonyx.questions import ProgramSource
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Setting, Simulations, is_key
@@ -43,7 +45,7 @@ ROOM = 2
 TAIL = 0.05
 
 CellPoints: TypeAlias = Simulations | TimedRuns | StoreRuns
-#: The runs of a cell, by the choices of the workload and the keys that are set.
+#: The runs of a cell on all workloads, by the choices of these and the keys that are set.
 CellRuns: TypeAlias = Callable[[Mapping[str, str], Sequence[Setting]], CellPoints]
 
 
@@ -51,11 +53,14 @@ CellRuns: TypeAlias = Callable[[Mapping[str, str], Sequence[Setting]], CellPoint
 class Sampled:
     """The runs of a paper's headline claims as a function of what the paper leaves open.
 
-    ``choices`` are those of the workload, by a name, or keys of the machine that no assumed key
-    stands for; all are *assumed*, and their ``value`` is what the paper describes best. ``machine``
-    and ``overrides`` are of the machine whose assumed keys are drawn; a key in them is not drawn.
+    ``workloads`` all run in every cell, by the names that their runs have as traces; none where the
+    runs of a cell are no workloads of a paper. ``choices`` are those of the workloads, by a name,
+    or keys of the machine that no assumed key stands for; all are *assumed*, and their ``value`` is
+    what the paper describes best. ``machine`` and ``overrides`` are of the machine whose assumed
+    keys are drawn; a key in them is not drawn.
     """
 
+    workloads: tuple[str, ...]
     choices: tuple[Range, ...]
     runs: CellRuns
     claims: Callable[[Comparison], Sequence[ClaimRow]]
@@ -94,10 +99,18 @@ class Sampling:
         cells = [self._cell(number, drawn, keys) for number in range(self.cells)]
         rows = [(cell, n, cell.varying.row(n, {})) for cell in cells for n in cell.numbers]
         answers = self._run(rows)
-        judged: list[dict[str, ClaimRow]] = []
-        for cell in cells:
-            judged.append(self._judge(cell, [answers[cell.number, n] for n in cell.numbers]))
-        whole = [cell for cell, found_ in zip(cells, judged, strict=True) if found_]
+        judged = [
+            Judged(
+                self._judge(cell, [answers[cell.number, n] for n in cell.numbers]),
+                frozenset(
+                    cell.runs.points[n].trace
+                    for n in cell.numbers
+                    if answers[cell.number, n] is None
+                ),
+            )
+            for cell in cells
+        ]
+        whole = [cell for cell, found in zip(cells, judged, strict=True) if not found.lost]
         bearing = self._bearing(whole[0], answers) if whole else {}
         values = {
             choice.parameter: [cell.values[choice.parameter] for cell in cells]
@@ -128,6 +141,8 @@ class Sampling:
                 f"{text} ({count} runs)" if count > 1 else text
                 for text, count in sorted(self._failures.items())
             ),
+            self.of.workloads,
+            self.cells - len(whole),
         )
 
     # ---- cells
@@ -205,7 +220,8 @@ class Sampling:
             for (cell, number, _), answer in zip(group, kept.run(sweep), strict=True):
                 run = run_of(answer, cell.asked(number))
                 if isinstance(run, str):
-                    self._failures[run] = self._failures.get(run, 0) + 1
+                    told = f"{cell.runs.points[number].trace}: {run}"
+                    self._failures[told] = self._failures.get(told, 0) + 1
                 answers[cell.number, number] = run if isinstance(run, Run) else None
         return answers
 
@@ -233,7 +249,7 @@ class Sampling:
 
     def _judge(self, cell: Cell, runs: Sequence[Run | None]) -> dict[str, ClaimRow]:
         known = tuple(run for run in runs if run is not None)
-        if len(known) < len(runs):
+        if not known:
             return {}
         results = replace(
             self.base,
@@ -248,7 +264,7 @@ class Sampling:
     def _claim(
         self,
         row: ClaimRow,
-        judged: Sequence[Mapping[str, ClaimRow]],
+        judged: Sequence[Judged],
         values: Mapping[str, Sequence[str]],
     ) -> SampledClaim:
         claim = row.claim
@@ -257,10 +273,12 @@ class Sampling:
             claim.key, claim.where, title, claim.design, row.unit, claim.value,
             point=self.point.get(claim.key),
         )  # fmt: skip
+        rows = [(n, each.rows[claim.key]) for n, each in enumerate(judged) if each.rows]
+        names = [name for name in self.of.workloads if any(name in r.workloads for _, r in rows)]
         there = [
-            (number, each[claim.key])
-            for number, each in enumerate(judged)
-            if claim.key in each and each[claim.key].ours is not None
+            (number, each)
+            for number, each in rows
+            if each.ours is not None and not judged[number].lacks(names)
         ]
         if not there:
             return replace(found, reason="no cell has what it needs: " + (row.reason or row.note))
@@ -282,13 +300,36 @@ class Sampling:
             median=_quantile(ours, 0.5),
             least=_quantile(ours, TAIL),
             most=_quantile(ours, 1 - TAIL),
+            workloads=tuple(_alone(name, [each for _, each in rows]) for name in names),
             deciding=tuple(shares(drawn, scaled, self.seed)),
         )
 
 
 @dataclass(frozen=True, slots=True)
+class Judged:
+    """What a cell says: each claim over the workloads that ran, and the workloads that ``lost`` a
+    run.
+    """
+
+    rows: Mapping[str, ClaimRow]
+    lost: frozenset[str]
+
+    def lacks(self, workloads: Sequence[str]) -> bool:
+        """Whether a claim over these workloads, or over all if none is named, lacks a run."""
+        return bool(self.lost & set(workloads) if workloads else self.lost)
+
+
+def _alone(workload: str, rows: Sequence[ClaimRow]) -> Alone:
+    """A claim on one workload, over the cells in which it has a figure."""
+    ours = [replace(row, ours=row.workloads[workload]) for row in rows if workload in row.workloads]
+    signs = [sign for row in ours if (sign := as_the_paper_says(row)) is not None]
+    figures = [row.ours for row in ours if row.ours is not None]
+    return Alone(workload, len(figures), sum(signs) if signs else None, _quantile(figures, 0.5))
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell: the values of its choices, and its runs."""
+    """One cell: the values of its choices, and its runs on all workloads."""
 
     number: int
     values: Mapping[str, str]

@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any
 
 from sardonyx.papers.causes import Sweep, crossing
-from sardonyx.papers.choices import DrawnProgram, check_programs, program_sample, warmed
+from sardonyx.papers.choices import DrawnSizes, check_programs, program_sample, warmed
 from sardonyx.papers.claims import (
     Claim,
     ClaimRow,
@@ -333,11 +333,10 @@ def _writes_per_line(programs: Programs, claim: Claim) -> Found:
         return divide(run.metric("medium_writes"), None if data is None else data.medium_writes)
 
     at = {"design": claim.design, "cores": CORES}
-    value = arithmetic_mean(programs.each(ratio, at, at).values())
     return Found(
-        {"all": value},
+        programs.each(ratio, at, at),
         "",
-        "all writes to the medium / those of the programs' lines, mean over the programs",
+        "all writes to the medium / those of the programs' lines",
         f"runs of {claim.design}",
         {"seven lines uncoalesced": RECORD.writes(True) / RECORD.lines},
         aspect="counts",
@@ -745,19 +744,22 @@ def varied(asked: Asked) -> Headlines:
 
 
 def sampled(asked: Asked) -> Sampled:
-    """Plain runs of one structure on the paper's cores, over what the paper leaves open."""
+    """Plain runs of the paper's structures on its cores, over what the paper leaves open."""
     scale = TINY if asked.quick else QUICK
 
-    def plain(program: DrawnProgram) -> list[Point]:
+    def plain(sizes: DrawnSizes) -> list[Point]:
         return [
             point
-            for point in points(replace(scale, **program.sizes), [program.name])
-            if not point.variant and point.copies == CORES and point.trace == program.name
+            for point in points(replace(scale, **sizes.scale), PAPERS)
+            if not point.variant and point.copies == CORES and point.trace in PAPERS
             if point.design in JUDGED
         ]
 
     sizes = (64, scale.transaction_size, 1024)
-    note = f"A cell is one structure on {CORES} cores, {scale.transactions:,} transactions on each."
+    note = (
+        f"A cell is a machine on which each structure runs, on {CORES} cores, "
+        f"{scale.transactions:,} transactions on each."
+    )
     return program_sample(
         asked, PAPERS, scale.footprint, sizes, scale.transactions, plain, claims, note
     )

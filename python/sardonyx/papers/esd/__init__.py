@@ -39,8 +39,9 @@ QUICK_SIZES = (64 * KB, 512 * KB, MB, 2 * MB)
 WINDOW, QUICK_WINDOW = 150_000, 30_000
 #: The window of a quick sensitivity, which has many runs.
 TINY_WINDOW = 6_000
-#: A core of a sample's cell runs about this many records.
-SAMPLED_WINDOW = 15_000
+#: A core of a sample's cell runs about this many records of each of 18 workloads, so that 200 cells
+#: take some 40 minutes of a processor.
+SAMPLED_WINDOW = 3_000
 WARMUP = "50%"
 #: The window begins at this share of the records before and after it.
 MIDDLE = 0.5
@@ -579,12 +580,10 @@ def timed(comparison: Comparison) -> list[ClaimRow]:
 
 
 def sampled(asked: Asked, whole: Mapping[str, Source]) -> Sampled:
-    """The four designs on one workload, over what the paper leaves open about it."""
-    names = list(whole)
-    records = asked.limit or (TINY_WINDOW if asked.quick else SAMPLED_WINDOW)
+    """The four designs on all workloads, over what the paper leaves open about these."""
+    records = asked.limit or SAMPLED_WINDOW
     copies = asked.copies or CORES
     choices = [
-        Range("workload", names[0], "which programs stand in", others=tuple(names[1:])),
         Range("window", str(MIDDLE), "no paper says which part of a program ran", "0", "1"),
         Range(
             "records",
@@ -603,17 +602,23 @@ def sampled(asked: Asked, whole: Mapping[str, Source]) -> Sampled:
         choices.append(Range("own contents", "1", why, "0", "1"))
 
     def runs(values: Mapping[str, str], keys: Sequence[Setting]) -> Simulations:
-        name = values["workload"]
-        source = whole[name].replace(window=float(values["window"]), limit=int(values["records"]))
-        if isinstance(source, SynthSource):
-            source = source.replace(seed=int(values["seed"]))
+        sources = {
+            name: source.replace(window=float(values["window"]), limit=int(values["records"]))
+            for name, source in whole.items()
+        }
+        for name, source in sources.items():
+            if isinstance(source, SynthSource):
+                sources[name] = source.replace(seed=int(values["seed"]))
         count, share = parse_warmup(asked.warmup or f"{100 * float(values['warmup']):.1f}%")
         own = float(values.get("own contents", 0))
         settings = Settings(asked.machine, keys, count, copies, own, share)
-        return Simulations(settings, [Point(name, source, design) for design in DESIGNS])
+        plain = [
+            Point(name, source, design) for name, source in sources.items() for design in DESIGNS
+        ]
+        return Simulations(settings, plain)
 
-    note = f"A cell is one workload of {len(names)}, on {copies} cores."
-    return Sampled(tuple(choices), runs, claims, asked.machine, asked.overrides, note)
+    note = f"A cell is a machine on which each of {len(whole)} workloads runs, on {copies} cores."
+    return Sampled(tuple(whole), tuple(choices), runs, claims, asked.machine, asked.overrides, note)
 
 
 class Esd:

@@ -482,27 +482,27 @@ def varied(asked: Asked, applications: Sequence[str]) -> Headlines:
 
 
 def sampled(asked: Asked, applications: Sequence[str]) -> Sampled:
-    """One application while its pages are merged, over what the paper leaves open."""
+    """All applications while their pages are merged, over what the paper leaves open."""
     scale = CELL
     choices = (
-        Range("workload", applications[0], "which application", others=tuple(applications[1:])),
         Range("seed", str(asked.seed), "of arrivals and of contents", "0", "999", whole=True),
     )
 
     def runs(values: Mapping[str, str], keys: Sequence[Setting]) -> TimedRuns:
-        name = values["workload"]
+        fixed = "window.ms" in dict(keys)
         return TimedRuns(
-            [TimedPoint(name, design) for design in DESIGNS],
+            [TimedPoint(name, design) for name in applications for design in DESIGNS],
             asked.machine,
-            (*scale.sets, *scale.own(name), *keys),
+            (*scale.sets, *keys),
             seed=int(values["seed"]),
+            own={name: scale.own(name) for name in applications if not fixed},
         )
 
     note = (
-        f"A cell is one application, once merging has settled, over a window of {scale.window_ms} "
-        f"ms and machines of {scale.vm_mib} MiB."
+        "A cell is a machine on which each application runs, once merging has settled, over a "
+        f"window of {scale.window_ms} ms and virtual machines of {scale.vm_mib} MiB."
     )
-    return Sampled(choices, runs, claims, asked.machine, asked.overrides, note)
+    return Sampled(tuple(applications), choices, runs, claims, asked.machine, asked.overrides, note)
 
 
 def note(scale: Scale, images: Sequence[str], results_of: Sequence[str]) -> str:

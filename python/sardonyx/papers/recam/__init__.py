@@ -470,7 +470,7 @@ def sampled(asked: Asked) -> Sampled:
         "A cell is both stores at blocks of 1, 2, 4 and 8 KB. The conventional store is executed "
         "and timed, one run after the other."
     )
-    return Sampled((*CHOICES, seed), runs, claims, "", asked.overrides, note)
+    return Sampled((), (*CHOICES, seed), runs, claims, "", asked.overrides, note)
 
 
 class ReCam:
