@@ -9,7 +9,10 @@ from sardonyx.papers.claims import (
     Claim,
     ClaimRow,
     Found,
+    Kind,
     Statistic,
+    Unit,
+    judge,
     load_claims,
     written_claim,
     written_gap,
@@ -29,6 +32,7 @@ def test_every_paper_has_its_claims_and_tables_of_our_own_have_none_here() -> No
 def test_claims_are_well_formed() -> None:
     for claim in load_claims():
         assert claim.stat in get_args(Statistic)
+        assert claim.kind in get_args(Kind)
         assert claim.where
         assert claim.metric
         assert claim.design
@@ -42,7 +46,7 @@ def test_an_unknown_paper_is_named_with_those_there_are() -> None:
 
 
 def row(ours: float | None, unit: str, value: float) -> ClaimRow:
-    return ClaimRow(Claim("esd", "Fig. 1", "m", "esd", "mean", value), ours, unit, "n")  # type: ignore[arg-type]
+    return ClaimRow(Claim("esd", "Fig. 1", "m", "esd", "mean", value, "sign"), ours, unit, "n")  # type: ignore[arg-type]
 
 
 def test_values_and_gaps_are_written_with_their_units() -> None:
@@ -58,7 +62,7 @@ def test_values_and_gaps_are_written_with_their_units() -> None:
 
 
 def test_a_claim_of_all_workloads_is_a_bound_on_the_least() -> None:
-    claim = Claim("esd", "Fig. 1", "m", "esd", "min_exceeds", 1.0)
+    claim = Claim("esd", "Fig. 1", "m", "esd", "min", 1.0, "order")
     fails = Found({"a": 3.0, "b": 0.9}, "x", "n", "runs").beside(claim)
     assert (fails.ours, fails.reported) == (0.9, "> 1.00×")
     assert fails.note == "n; does not hold for b"
@@ -68,9 +72,38 @@ def test_a_claim_of_all_workloads_is_a_bound_on_the_least() -> None:
 
 
 def test_a_claim_that_none_is_above_is_a_bound_on_the_most() -> None:
-    claim = Claim("integrity", "abstract", "m", "phoenix", "max_within", 0.0)
+    claim = Claim("integrity", "abstract", "m", "phoenix", "max", 0.0, "at_most")
     fails = Found({"a": 0.3, "b": -0.1}, "%", "n", "runs").beside(claim)
     assert (fails.ours, fails.reported) == (0.3, "≤ 0 %")
     assert fails.note == "n; does not hold for a"
     kept = Found({"a": 0.0, "b": -0.1}, "%", "n", "runs").beside(claim)
     assert kept.note == "n; holds for all"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "ours", "holds", "sign", "near"),
+    [
+        # Run time of 1.117 times no encryption's is a cost: less is as the paper says, more is not.
+        ("at_most", 1.117, 1.05, True, None, True),
+        ("at_most", 1.117, 1.9, False, None, False),
+        ("at_least", 5.0, 4.9, False, True, True),
+        ("sign", 3.4, 1.1, True, True, False),
+        ("sign", 0.8, 1.1, False, False, False),
+        ("within", 2.0, 2.2, True, None, True),
+        ("within", 2.0, 2.4, False, None, False),
+        ("order", 1.0, 1.0, False, False, None),
+        ("order", 1.0, 1.01, True, True, None),
+    ],
+)
+def test_a_claim_is_judged_by_what_its_words_say(
+    kind: Kind, value: float, ours: float, holds: bool, sign: bool | None, near: bool | None
+) -> None:
+    unit: Unit = "x"
+    judged = ClaimRow(Claim("esd", "Fig. 1", "m", "esd", "mean", value, kind), ours, unit, "n")
+    assert (judged.holds, judged.sign, judged.near) == (holds, sign, near)
+    assert judged.verdict.startswith("as the paper says") == holds
+
+
+def test_a_figure_that_should_be_nothing_is_near_only_if_it_is() -> None:
+    assert judge("within", 0.0, 0.0, 0.0) and not judge("within", 0.0, 0.0, 0.001)
+    assert judge("at_most", 0.0, 0.0, -0.2) and not judge("sign", 0.1, 0.0, -0.2)

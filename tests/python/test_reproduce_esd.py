@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sardonyx.papers import esd
-from sardonyx.papers.claims import Claim, ClaimRow, load_claims
+from sardonyx.papers.claims import ClaimRow, load_claims
 from sardonyx.papers.esd import METRICS, Kind, stand_ins
 from sardonyx.papers.reproduction import Asked, BesidePaper, Plan
 from sardonyx.papers.reproduction import document as whole
@@ -114,9 +115,9 @@ BY_HAND = [
     ("Fig. 12", "write_speedup_over_dewrite", "esd", "max", 1.5),
     ("Fig. 13", "read_speedup_over_baseline", "esd", "max", 2.0),
     ("Fig. 13", "read_speedup_over_dedup-sha1", "esd", "max", 2.4),
-    ("Fig. 12 (text)", "write_speedup_over_baseline", "esd", "min_exceeds", 2.0),
-    ("Fig. 13 (text)", "read_speedup_over_baseline", "esd", "min_exceeds", 1.25),
-    ("Fig. 14 (text)", "ipc_over_baseline", "esd", "min_exceeds", 1.5),
+    ("Fig. 12 (text)", "write_speedup_over_baseline", "esd", "min", 2.0),
+    ("Fig. 13 (text)", "read_speedup_over_baseline", "esd", "min", 1.25),
+    ("Fig. 14 (text)", "ipc_over_baseline", "esd", "min", 1.5),
     ("Fig. 14", "ipc_over_baseline", "esd", "max", 2.0),
     ("Fig. 14", "ipc_over_dedup-sha1", "esd", "max", 2.5),
     (FIG_16, "energy_reduction_vs_baseline", "esd", "max", 0.6),
@@ -162,6 +163,10 @@ NOT_COMPUTABLE = {
     ("Fig. 17", "nvmm_lookup_share_of_write_latency", "dewrite"): "write latency by cause",
     ("Fig. 18(a)", "efit_hit_rate_gain_1MB_to_2MB_with_lru", "esd"): "1024 and 2048 KB under lru",
     ("Fig. 18(b)", "amt_hit_rate_gain_1MB_to_2MB", "esd"): "a sweep of `esd.amt_bytes`",
+    ("Fig. 4", "time_added_by_wrong_predictions_on_lbm_ms", "dewrite"): "a run of lbm",
+    ("Fig. 8", "collisions_over_crc", "esd"): "no run counts its collisions",
+    ("Fig. 12 (text)", "write_speedup_over_esd_on_lbm", "dewrite"): "a run of lbm",
+    ("Fig. 13 (text)", "read_speedup_over_esd_on_lbm", "dewrite"): "a run of lbm",
 }
 
 
@@ -217,9 +222,7 @@ def test_a_claim_says_over_how_many_workloads_and_on_what_it_rests() -> None:
 
 def test_the_paper_never_enters_our_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     ours = {key: row.ours for key, row in rows().items()}
-    changed = [
-        Claim(c.paper, c.where, c.metric, c.design, c.stat, c.value * 7) for c in load_claims("esd")
-    ]
+    changed = [replace(claim, value=claim.value * 7) for claim in load_claims("esd")]
     monkeypatch.setattr("sardonyx.papers.claims.load_claims", lambda paper: changed)
     assert {key: row.ours for key, row in rows().items()} == ours
 

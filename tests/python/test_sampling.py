@@ -15,7 +15,7 @@ from sardonyx.cli.tables import cells_table
 from sardonyx.papers.claims import Claim, ClaimRow
 from sardonyx.papers.indices import shares
 from sardonyx.papers.reproduction import Asked, BesidePaper
-from sardonyx.papers.sample import Choice, Sample, SampledClaim, Share
+from sardonyx.papers.sample import Choice, Count, Sample, SampledClaim, Share
 from sardonyx.papers.sampling import Judged, Sampling
 from sardonyx.questions import ProgramSource
 from sardonyx.report import sampled
@@ -94,7 +94,7 @@ def test_no_memory_is_drawn_that_is_smaller_than_its_programs() -> None:
 
 
 def row(number: float | None) -> ClaimRow:
-    claim = Claim("easy-pm", "Fig. 9", "throughput_gain_over_alc", "easy-pm", "mean", 0.1)
+    claim = Claim("easy-pm", "Fig. 9", "throughput_gain_over_alc", "easy-pm", "mean", 0.1, "sign")
     return ClaimRow(claim, number, "%", "")
 
 
@@ -104,13 +104,14 @@ def test_a_claim_says_how_many_cells_it_rests_on() -> None:
     judged = [Judged({row(x).claim.key: row(x)}, frozenset()) for x in figures]
     judged.append(Judged({}, frozenset(("hash",))))
     found = one._claim(row(0.5), judged, {"seed": [str(number) for number in range(6)]})
-    assert (found.cells, found.holds, found.near) == (4, 0.75, 0.25)
+    assert found.holds is not None and found.near is not None
+    assert (found.cells, found.holds.number, found.near.number) == (4, 3, 1)
     assert found.median == pytest.approx(0.15) and found.paper == 0.1
     assert "could be told" in found.decided
     console = Console(width=200)
     with console.capture() as said:
         console.print(cells_table(Sample(6, 1, 24, (), (found,), redrawn=2)))
-    assert "as the paper says in 75% of 4 cells [30, 95]" in said.get()
+    assert "as the paper says in 3 of 4 [30, 95] cells" in said.get()
     assert "In 2 cells keys ruled each other out" in said.get()
     none = one._claim(row(None), [Judged({}, frozenset())] * 6, {})
     assert none.cells == 0 and none.holds is None and none.reason
@@ -127,7 +128,8 @@ def test_main_effects_alone_are_no_pair() -> None:
 
 
 CLAIM = SampledClaim(
-    "k", "Fig. 9", "throughput gain over alc, mean", "easy-pm", "%", 0.25, 40, 0.8, 0.65, 0.9, 0.1,
+    "k", "Fig. 9", "throughput gain over alc, mean", "easy-pm", "%", "sign", 0.25, 40,
+    Count(32, 40, 0.65, 0.9), Count(32, 40, 0.65, 0.9), Count(4, 40, 0.04, 0.23),
     0.5, -0.1, 1.0, 0.4, (Share(("log.reuse",), 0.3, 0.2, 0.4, True),),
 )  # fmt: skip
 
@@ -139,7 +141,7 @@ def test_a_sample_is_drawn_in_the_report_and_as_a_picture() -> None:
     claims, deciding = sampled.figures(sample)
     assert len(claims.table.rows) == 2 and deciding.table.rows[0][:2] == ["log.reuse", 0.3]
     picture = forest.drawn(BesidePaper(sample=sample))
-    assert "80% [65, 90]" in picture and picture.count("<circle") == 2
+    assert "32 of 40 [65, 90]" in picture and picture.count("<circle") == 2
     assert forest.ratio(0.25, CLAIM) == 1.25
     assert forest.ratio(0.8, half) == pytest.approx(5)
     with pytest.raises(SystemExit, match="--cells"):

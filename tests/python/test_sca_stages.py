@@ -129,7 +129,7 @@ def test_the_table_is_printed_and_in_the_report(tmp_path: Any) -> None:
 
 
 def test_what_stands_beside_the_paper_is_saved_and_read_again(tmp_path: Path) -> None:
-    claim = Claim("sca", "Fig. 12", "slowdown", "sca", "mean", 1.2)
+    claim = Claim("sca", "Fig. 12", "slowdown", "sca", "mean", 1.2, "at_most")
     row = ClaimRow(claim, 1.5, "x", "a note", "", {"other": 2.0}, {"queue": 1.5}, ("core.width",))
     missing = ClaimRow(claim, None, "x", "", "no such run")
     table = stages.table({"queue": invented()}, SMALL)

@@ -14,7 +14,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from sardonyx.cli.grid import folded, grid, numbers
-from sardonyx.papers.claims import ClaimRow, written_claim, written_gap
+from sardonyx.papers.claims import ClaimRow, written_claim, written_gap, written_paper
 from sardonyx.papers.reproduction import Exhibit
 from sardonyx.papers.sample import Sample
 from sardonyx.runs.caveats import beside_caches, size, warnings, worth
@@ -218,7 +218,9 @@ def claims_table(rows: Sequence[ClaimRow], width: int = 100) -> RenderableType:
 
 
 def cells_table(sample: Sample) -> RenderableType:
-    """Each claim over the sample's cells: how many have the paper's sign, and what decides it."""
+    """Each claim over the sample's cells: in how many ours is as the paper's words say, has its
+    sign and is near its figure, on which workloads, and what decides it.
+    """
     lines = [
         Text(
             f"\nOver {sample.cells} cells (seed {sample.seed}) that differ in "
@@ -235,18 +237,24 @@ def cells_table(sample: Sample) -> RenderableType:
             written_claim(each, claim.unit) for each in (claim.median, claim.least, claim.most)
         )
         said = Text(f"{claim.where}: {whose}{claim.title}: ")
-        if claim.holds is not None and claim.low is not None and claim.high is not None:
-            ends = f"[{100 * claim.low:.0f}, {100 * claim.high:.0f}]"
-            cells = "cells" if claim.cells == sample.cells else f"{claim.cells} cells"
-            said.append(f"as the paper says in {claim.holds:.0%} of {cells} {ends}", style="bold")
+        if claim.holds is not None:
+            said.append(f"as the paper says in {claim.holds.written} cells", style="bold")
             said.append("; ")
-        paper = written_claim(claim.paper, claim.unit)
+        for words, count in (("its sign", claim.sign), ("within 15 %", claim.near)):
+            if count is not None:
+                said.append(f"{words} in {count.number} of {count.of}; ")
+        if claim.pairs is not None:
+            each = ", ".join(f"{w.workload} {w.holds}/{w.cells}" for w in claim.workloads)
+            said.append(f"on one workload in {claim.pairs.written} ({each}); ")
+        paper = written_paper(claim.kind, claim.paper, claim.unit)
         said.append(f"median {median} ({least} to {most}), the paper {paper}")
         said.append(f"; decided by {claim.decided}", style="dim")
         lines.append(said)
     notes = [sample.note] if sample.note else []
     if lacking:
         notes.append(f"{len(lacking)} claims are of figures that no cell has.")
+    if sample.lacking:
+        notes.append(f"{sample.lacking} of {sample.cells} cells lack a run of a workload.")
     if sample.redrawn:
         notes.append(f"In {sample.redrawn} cells keys ruled each other out, and took other values.")
     notes += [f"could not be run: {each}" for each in sample.failures[:FAILURES]]
@@ -452,14 +460,16 @@ def _assumed_note(names: Sequence[str], sensitivity: Sensitivity | None) -> list
 def _claim_name(row: ClaimRow) -> Text:
     claim = row.claim
     whose = "" if claim.design == "workload" else f"{claim.design}: "
-    return Text(f"{claim.where}  {whose}{claim.metric.replace('_', ' ')}, {claim.statistic}")
+    return Text(f"{claim.where}  {whose}{claim.metric.replace('_', ' ')}, {claim.stat}")
 
 
 def _claim_note(row: ClaimRow) -> Text:
     readings = "; ".join(
         f"{name}: {written_claim(value, row.reading_unit)}" for name, value in row.readings.items()
     )
-    return Text(row.reason or row.note + (f" ({readings})" if readings else ""), style="dim")
+    note = row.reason or row.note + (f" ({readings})" if readings else "")
+    judged = f"{row.verdict}; " if row.verdict else ""
+    return Text.assemble(judged, (note, "dim"))
 
 
 def _ours(row: ClaimRow) -> str:

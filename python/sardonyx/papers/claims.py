@@ -1,11 +1,12 @@
 """What the papers report, and one of their figures beside ours.
 
 A paper's figures live in its ``claims.toml``, a row each: ``where`` in the paper, ``metric``, whose
-``design`` (``workload``: of the programs alone), ``stat`` over the paper's workloads
-(``min_exceeds``: all of them exceed the value), and ``value``: shares as fractions of 1, ratios as
-plain numbers, other units in the metric's name. Where a paper contradicts itself each of its
-statements is a row. How ours is computed lives with each paper's reproduction; this module only
-loads, compares and writes down.
+``design`` (``workload``: of the programs alone), ``stat`` over the paper's workloads, ``value``
+(shares as fractions of 1, ratios as plain numbers, other units in the metric's name), and ``kind``,
+which says how the paper's words are to be judged: a cost of "only 11.7 %" is a limit (``at_most``),
+not a change of that sign. Where a paper contradicts itself each of its statements is a row. How
+ours is computed lives with each paper's reproduction; this module only loads, compares, judges and
+writes down.
 """
 
 from __future__ import annotations
@@ -21,16 +22,19 @@ from typing import Any, Literal
 from sardonyx.runs.measures import HANGING, Aspect, assumed_by
 from sardonyx.runs.results import Run
 
-Statistic = Literal["min", "mean", "max", "value", "min_exceeds", "max_within"]
+Statistic = Literal["min", "mean", "max", "value"]
+#: What a claim's words say of the value: ours is no less, no more, within 15 % of it, on its side
+#: of no change (``sign``, of a change with a figure), or beyond no change (``order``, of two
+#: designs, without a figure).
+Kind = Literal["at_least", "at_most", "within", "sign", "order"]
 Unit = Literal["%", "x", "pp", ""]
+#: A figure within this share of the paper's is near it.
+WITHIN = 0.15
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One figure of a paper. Shares are fractions of 1.
-
-    ``min_exceeds`` says of all workloads that they exceed the value, ``max_within`` that none does.
-    """
+    """One figure of a paper. Shares are fractions of 1."""
 
     paper: str
     where: str
@@ -38,15 +42,33 @@ class Claim:
     design: str
     stat: Statistic
     value: float
+    kind: Kind
 
     @property
-    def statistic(self) -> str:
-        """The statistic in words."""
-        return self.stat.replace("_", " ")
+    def of_all(self) -> bool:
+        """Whether it is a bound on every workload: the least above it, or the greatest below."""
+        return (self.stat, self.kind) in (
+            ("min", "order"),
+            ("min", "at_least"),
+            ("max", "at_most"),
+        )
 
     @property
     def key(self) -> str:
         return f"{self.paper} {self.where} {self.metric} {self.design} {self.stat}"
+
+
+def judge(kind: Kind, value: float, none: float, ours: float) -> bool:
+    """Whether a figure of ours is what a claim's words say; ``none`` is the value of no change."""
+    match kind:
+        case "at_least":
+            return ours >= value
+        case "at_most":
+            return ours <= value
+        case "within":
+            return ours == value if value == 0 else abs(ours / value - 1) <= WITHIN
+        case "sign" | "order":
+            return ours < none if value < none else ours > none
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +97,46 @@ class ClaimRow:
         return self.aspect in HANGING and bool(self.assumed)
 
     @property
+    def none(self) -> float:
+        """The value of no change."""
+        return 1.0 if self.unit == "x" else 0.0
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether ours is what the paper's words say."""
+        return self._judged(self.claim.kind)
+
+    @property
+    def sign(self) -> bool | None:
+        """Whether ours is on the paper's side of no change; nothing of a limit, and of a figure
+        that is no change.
+        """
+        if self.claim.kind in ("within", "at_most"):
+            return None
+        if self.claim.kind == "at_least" and (not self.unit or self.claim.value <= self.none):
+            return None
+        return self._judged("sign")
+
+    @property
+    def near(self) -> bool | None:
+        """Whether ours is within 15 % of the paper's figure; an order has none."""
+        return None if self.claim.kind == "order" else self._judged("within")
+
+    @property
+    def verdict(self) -> str:
+        """For people: whether the paper's words hold, and apart from it whether ours is near."""
+        if self.holds is None:
+            return ""
+        near = {None: "", True: ", within 15 %", False: ", not within 15 %"}[self.near]
+        if self.claim.kind == "within":
+            near = ""
+        words = "as the paper says" if self.holds else "not as the paper says"
+        return words + near
+
+    def _judged(self, kind: Kind) -> bool | None:
+        return None if self.ours is None else judge(kind, self.claim.value, self.none, self.ours)
+
+    @property
     def gap(self) -> float | None:
         """Ours minus the paper's, in the claim's own unit."""
         return None if self.ours is None else self.ours - self.claim.value
@@ -89,8 +151,7 @@ class ClaimRow:
     @property
     def reported(self) -> str:
         """The paper's figure for people."""
-        bound = {"min_exceeds": "> ", "max_within": "≤ "}.get(self.claim.stat, "")
-        return bound + written_claim(self.claim.value, self.unit)
+        return written_paper(self.claim.kind, self.claim.value, self.unit)
 
     @property
     def reading_unit(self) -> Unit:
@@ -100,11 +161,14 @@ class ClaimRow:
     def to_document(self) -> dict[str, Any]:
         claim = asdict(self.claim)
         return {
-            **{name: claim[name] for name in ("paper", "where", "metric", "design", "stat")},
+            **{name: each for name, each in claim.items() if name != "value"},
             "reported": self.claim.value,
             "ours": self.ours,
             "gap": self.gap,
             "relative_gap": self.relative_gap,
+            "holds": self.holds,
+            "sign": self.sign,
+            "near": self.near,
             "unit": self.unit,
             "note": self.note,
             "reason": self.reason or None,
@@ -144,9 +208,13 @@ class Found:
         workloads = len(self.values) if self.workloads is None else self.workloads
         if known and len(known) < workloads:
             note += f"; over {len(known)} of {workloads} workloads"
-        if known and claim.stat in ("min_exceeds", "max_within"):
-            above = claim.stat == "min_exceeds"
-            fails = [name for name, value in known.items() if (value > claim.value) != above]
+        if known and claim.of_all:
+            none = 1.0 if self.unit == "x" else 0.0
+            fails = [
+                name
+                for name, value in known.items()
+                if not judge(claim.kind, claim.value, none, value)
+            ]
             note += f"; does not hold for {', '.join(fails)}" if fails else "; holds for all"
         return ClaimRow(
             claim,
@@ -175,9 +243,9 @@ def statistic(claim: Claim, values: Iterable[float | None]) -> float | None:
     if not known:
         return None
     match claim.stat:
-        case "min" | "min_exceeds":
+        case "min":
             return min(known)
-        case "max" | "max_within":
+        case "max":
             return max(known)
         case "mean":
             return math.fsum(known) / len(known)
@@ -205,6 +273,12 @@ def load_claims(paper: str | None = None) -> list[Claim]:
         known = ", ".join(sorted({claim.paper for claim in _all_claims()}))
         raise ValueError(f"no claims of a paper `{paper}`; there are those of {known}")
     return claims
+
+
+def written_paper(kind: Kind, value: float, unit: Unit) -> str:
+    """A paper's figure for people, with what its words make of it."""
+    bound = {"at_least": "≥ ", "at_most": "≤ ", "order": "> "}.get(kind, "")
+    return bound + written_claim(value, unit)
 
 
 def written_claim(value: float | None, unit: Unit) -> str:

@@ -1,7 +1,7 @@
 """Which claims of a paper depend on assumed keys: the headline claims over fewer, smaller runs,
 at both ends of each key's range and under all keys drawn together.
 
-A claim's verdict is whether ours has the paper's sign, and whether it is near the paper's figure.
+A claim's verdict is whether ours is what the paper's words say, and whether it is near its figure.
 Left out: the runs (``sweeps.study``), and which runs the headline claims need (each paper).
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sardonyx import _core
-from sardonyx.papers.claims import ClaimRow
+from sardonyx.papers.claims import WITHIN, ClaimRow
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.conclusions import SIGN, Conclusion
 from sardonyx.runs.jobs import Simulations
@@ -24,16 +24,8 @@ from sardonyx.runs.tailbench import TimedRuns
 from sardonyx.sweeps.study import Study
 from sardonyx.sweeps.varying import MergedInTime, Setting, Simulated, Stored, Varying
 
-#: A figure within this share of the paper's is near it.
-WITHIN = 0.15
-NEAR = "15 %"
-#: Words in the names of shares that are changes, and so have a sign.
-CHANGE = frozenset({"reduction", "gain", "lead", "drop", "loss", "saving", "speedup", "vs"})
-
-
-def words(row: ClaimRow) -> list[str]:
-    """The words of a claim's metric."""
-    return row.claim.metric.replace("-", "_").split("_")
+#: What is said of nearness.
+NEAR = f"{WITHIN:.0%}".replace("%", " %")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +96,7 @@ def _conclusions(headlines: Headlines, results: Results) -> dict[str, Conclusion
         if row.ours is None:
             continue
         claim = row.claim
-        title = f"{claim.where}: {claim.metric.replace('_', ' ')}, {claim.statistic}"
+        title = f"{claim.where}: {claim.metric.replace('_', ' ')}, {claim.stat}"
         each = Conclusion(
             claim.key, title, claim.design, "", "", row.ours, row.unit, says(row), everything
         )
@@ -113,33 +105,13 @@ def _conclusions(headlines: Headlines, results: Results) -> dict[str, Conclusion
 
 
 def says(row: ClaimRow) -> dict[str, str]:
-    """Whether our figure has the paper's sign, or is beyond its bound, and whether it is near."""
-    if row.ours is None:
-        return {}
-    agrees = as_the_paper_says(row)
-    if row.claim.stat in ("min_exceeds", "max_within"):
-        return {SIGN: "as the paper says" if agrees else "not as the paper says"}
+    """Whether our figure is what the paper's words say, and whether it is near the paper's."""
     found = {}
-    if agrees is not None:
-        found[SIGN] = "the paper's sign" if agrees else "against the paper's sign"
-    if row.relative_gap is not None:
-        near = abs(row.relative_gap) <= WITHIN
-        found[NEAR] = f"within {NEAR} of the paper's" if near else f"not within {NEAR}"
+    if row.holds is not None:
+        found[SIGN] = "as the paper says" if row.holds else "not as the paper says"
+    if row.near is not None:
+        found[NEAR] = f"within {NEAR} of the paper's" if row.near else f"not within {NEAR}"
     return found
-
-
-def as_the_paper_says(row: ClaimRow) -> bool | None:
-    """Whether our figure has the paper's sign, or is beyond its bound; nothing of a figure that is
-    neither a change nor a bound, such as a share of a whole.
-    """
-    if row.ours is None:
-        return None
-    value, none = row.claim.value, 1.0 if row.unit == "x" else 0.0
-    if row.claim.stat in ("min_exceeds", "max_within"):
-        return (row.ours > value) == (row.claim.stat == "min_exceeds")
-    if value == none or not row.unit or (row.unit == "%" and not CHANGE & set(words(row))):
-        return None
-    return (row.ours > none) == (value > none)
 
 
 def marked(rows: Sequence[ClaimRow], found: Sensitivity) -> tuple[ClaimRow, ...]:

@@ -151,12 +151,3 @@ def _share(names: tuple[str, ...], explained: Floats, most: float) -> Share:
 
     ends = within(2 * value - high), within(2 * value - low)
     return Share(names, within(value), *ends, value > most)
-
-
-def proportion(number: int, of: int) -> tuple[float, float, float]:
-    """A share of cases with its 95 % interval (Wilson, JASA 1927)."""
-    z = 1.959964
-    share = number / of
-    middle = (share + z * z / (2 * of)) / (1 + z * z / of)
-    half = z * ((share * (1 - share) + z * z / (4 * of)) / of) ** 0.5 / (1 + z * z / of)
-    return share, max(0.0, middle - half), min(1.0, middle + half)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sardonyx.papers.claims import Unit
+from sardonyx.papers.claims import Kind, Unit
 
 #: At most this many deciding choices are named.
 NAMED = 4
@@ -37,23 +37,46 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Count:
+    """In how many of those that can say something is so, with the 95 % interval of the share."""
+
+    number: int
+    of: int
+    low: float
+    high: float
+
+    @property
+    def share(self) -> float:
+        """The share of those that can say."""
+        return self.number / self.of
+
+    @property
+    def written(self) -> str:
+        """For people: ``30 of 40 [60, 86]``, with the interval in per cent."""
+        return f"{self.number} of {self.of} [{100 * self.low:.0f}, {100 * self.high:.0f}]"
+
+
+@dataclass(frozen=True, slots=True)
 class Alone:
-    """A claim on one workload: the cells that have a figure, in how many of them it ``holds``
-    (nothing of a figure that has no sign), and the median of ours.
+    """A claim on one workload: the cells that have a figure, in how many of them it is as the
+    paper's words say, and the median of ours.
     """
 
     workload: str
     cells: int
-    holds: int | None
+    holds: int
     median: float
 
 
 @dataclass(frozen=True, slots=True)
 class SampledClaim:
-    """A claim over the cells that can give it: how many have the paper's sign (``holds``, with its
-    95 % interval; nothing of a figure that has no sign), how many are ``near`` the paper's figure,
-    the median and the middle 90 % of ours, and what decides it, most first.
+    """A claim over the cells that can give it: in how many ours is as the paper's words say
+    (``holds``), has the paper's ``sign`` (nothing of a limit, and of a figure that is no change)
+    and is ``near`` its figure (nothing of an order), the median and the middle 90 % of ours, and
+    what decides it, most first.
 
+    ``workloads`` have each of the workloads by itself, and ``pairs`` counts all of these: pairs of
+    a workload and a cell, with an interval over other workloads and cells (``intervals.crossed``).
     ``point`` is our figure of the reproduction's own runs. A claim that no cell can give says why
     in ``reason``.
     """
@@ -63,12 +86,12 @@ class SampledClaim:
     title: str
     design: str
     unit: Unit
+    kind: Kind
     paper: float
     cells: int = 0
-    holds: float | None = None
-    low: float | None = None
-    high: float | None = None
-    near: float | None = None
+    holds: Count | None = None
+    sign: Count | None = None
+    near: Count | None = None
     median: float | None = None
     least: float | None = None
     most: float | None = None
@@ -76,6 +99,7 @@ class SampledClaim:
     deciding: tuple[Share, ...] = ()
     reason: str = ""
     workloads: tuple[Alone, ...] = ()
+    pairs: Count | None = None
 
     @property
     def named(self) -> list[Share]:

@@ -3,10 +3,10 @@
 A cell is one value of each choice of the workloads (window, copies, sizes, seed ..) and one of each
 assumed key of the machine, drawn as a Latin hypercube: over all cells each choice takes values from
 all of its range, evenly. Every workload of the paper runs in every cell, because the claims are
-minima, means and maxima over all of them. What is concluded of a claim is the share of cells that
-have the paper's sign, over all workloads and of each workload, where the middle 90 % lie, and which
-choices decide it (``papers.indices``). Every run is a point of a sweep in a folder, so that what
-was done is found again.
+minima, means and maxima over all of them. What is concluded of a claim is the share of cells in
+which ours is what the paper's words say, over all workloads and on each, where the middle 90 % lie,
+and which choices decide it (``papers.indices``). Every run is a point of a sweep in a folder, so
+that what was done is found again.
 Left out: which runs and choices a paper has (each paper).
 """
 
@@ -22,9 +22,10 @@ from typing import Any, TypeAlias
 
 from sardonyx import _core
 from sardonyx.papers.claims import ClaimRow
-from sardonyx.papers.headlines import WITHIN, as_the_paper_says, varying
-from sardonyx.papers.indices import proportion, shares
-from sardonyx.papers.sample import Alone, Choice, Sample, SampledClaim
+from sardonyx.papers.headlines import varying
+from sardonyx.papers.indices import shares
+from sardonyx.papers.intervals import crossed, proportion
+from sardonyx.papers.sample import Alone, Choice, Count, Sample, SampledClaim
 from sardonyx.questions import ProgramSource
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Setting, Simulations, is_key
@@ -268,9 +269,9 @@ class Sampling:
         values: Mapping[str, Sequence[str]],
     ) -> SampledClaim:
         claim = row.claim
-        title = f"{claim.metric.replace('_', ' ')}, {claim.statistic}"
+        title = f"{claim.metric.replace('_', ' ')}, {claim.stat}"
         found = SampledClaim(
-            claim.key, claim.where, title, claim.design, row.unit, claim.value,
+            claim.key, claim.where, title, claim.design, row.unit, claim.kind, claim.value,
             point=self.point.get(claim.key),
         )  # fmt: skip
         rows = [(n, each.rows[claim.key]) for n, each in enumerate(judged) if each.rows]
@@ -283,25 +284,22 @@ class Sampling:
         if not there:
             return replace(found, reason="no cell has what it needs: " + (row.reason or row.note))
         ours = [each.ours for _, each in there if each.ours is not None]
-        signs = [sign for _, each in there if (sign := as_the_paper_says(each)) is not None]
-        gaps = [gap for _, each in there if (gap := each.relative_gap) is not None]
-        holds, low, high = proportion(sum(signs), len(signs)) if signs else (None, None, None)
         drawn = {
             name: _numbers([each[number] for number, _ in there]) for name, each in values.items()
         }
-        scaled = _scaled(ours, row.unit)
+        alone = [[on(each, name) for _, each in rows] for name in names]
         return replace(
             found,
             cells=len(there),
-            holds=holds,
-            low=low,
-            high=high,
-            near=sum(abs(gap) <= WITHIN for gap in gaps) / len(gaps) if gaps else None,
+            holds=_count([each.holds for _, each in there]),
+            sign=_count([each.sign for _, each in there]),
+            near=_count([each.near for _, each in there]),
             median=_quantile(ours, 0.5),
             least=_quantile(ours, TAIL),
             most=_quantile(ours, 1 - TAIL),
-            workloads=tuple(_alone(name, [each for _, each in rows]) for name in names),
-            deciding=tuple(shares(drawn, scaled, self.seed)),
+            deciding=tuple(shares(drawn, _scaled(ours, row.unit), self.seed)),
+            workloads=tuple(_alone(*each) for each in zip(names, alone, strict=True)),
+            pairs=_pairs([[each.holds if each else None for each in cells] for cells in alone]),
         )
 
 
@@ -319,12 +317,30 @@ class Judged:
         return bool(self.lost & set(workloads) if workloads else self.lost)
 
 
-def _alone(workload: str, rows: Sequence[ClaimRow]) -> Alone:
+def on(row: ClaimRow, workload: str) -> ClaimRow | None:
+    """A claim on one of its workloads; nothing if the workload has no figure."""
+    ours = row.workloads.get(workload)
+    return None if ours is None else replace(row, ours=ours)
+
+
+def _alone(workload: str, cells: Sequence[ClaimRow | None]) -> Alone:
     """A claim on one workload, over the cells in which it has a figure."""
-    ours = [replace(row, ours=row.workloads[workload]) for row in rows if workload in row.workloads]
-    signs = [sign for row in ours if (sign := as_the_paper_says(row)) is not None]
-    figures = [row.ours for row in ours if row.ours is not None]
-    return Alone(workload, len(figures), sum(signs) if signs else None, _quantile(figures, 0.5))
+    known = [row for row in cells if row is not None]
+    figures = [row.ours for row in known if row.ours is not None]
+    held = sum(bool(row.holds) for row in known)
+    return Alone(workload, len(figures), held, _quantile(figures, 0.5))
+
+
+def _count(judged: Sequence[bool | None]) -> Count | None:
+    """In how many of those that can say it is so; nothing if none can."""
+    known = [each for each in judged if each is not None]
+    return Count(sum(known), len(known), *proportion(sum(known), len(known))) if known else None
+
+
+def _pairs(holds: Sequence[Sequence[bool | None]]) -> Count | None:
+    """In how many pairs of a workload and a cell it is so; nothing of fewer than two workloads."""
+    known = [each for cells in holds for each in cells if each is not None]
+    return Count(sum(known), len(known), *crossed(holds)) if len(holds) > 1 else None
 
 
 @dataclass(frozen=True, slots=True)

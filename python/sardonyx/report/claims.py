@@ -125,4 +125,4 @@ def rows_of(names: Sequence[str], xaxis: Mapping[str, Any]) -> dict[str, Any]:
 def _name(row: ClaimRow) -> str:
     claim = row.claim
     whose = "" if claim.design == "workload" else f"{claim.design} "
-    return f"{whose}{claim.metric.replace('_', ' ')}, {claim.statistic} · {claim.where}"
+    return f"{whose}{claim.metric.replace('_', ' ')}, {claim.stat} · {claim.where}"

@@ -386,21 +386,22 @@ def claims(rows: Sequence[ClaimRow]) -> list[Block]:
             f"{name}: {written_claim(value, row.reading_unit)}"
             for name, value in row.readings.items()
         ]
-        what = Td(
-            claim.metric.replace("_", " "), "name", small=f"{claim.design}, {claim.statistic}"
-        )
+        what = Td(claim.metric.replace("_", " "), "name", small=f"{claim.design}, {claim.stat}")
         note = Td(row.reason or row.note, "name why", listed=readings)
-        cells = [words(claim.where), what, Td(row.reported), ours, Td(gap), Td(relative), note]
+        figures = [Td(row.reported), ours, Td(gap), Td(relative)]
+        cells = [words(claim.where), what, *figures, words(row.verdict), note]
         body.append(Row(cells))
-    left = ("where", "what", "definition")
+    left = ("where", "what", "judged", "definition")
     heads = [
         Th(h, "name" if h in left else "")
-        for h in ("where", "what", "paper", "ours", "gap", "relative", "definition")
+        for h in ("where", "what", "paper", "ours", "gap", "relative", "judged", "definition")
     ]
     found = sum(row.ours is not None for row in rows)
     text = (
         f"{found} of {len(rows)} figures of the paper have one of ours beside them. Gap "
-        "is ours minus the paper's (pp: percentage points); relative is ours / the paper's - 1."
+        "is ours minus the paper's (pp: percentage points); relative is ours / the paper's - 1. "
+        "Judged is whether the paper's words hold, so that a limit (≤) is held against its bound, "
+        "and apart from it whether ours is within 15 % of the figure."
     )
     return [Text(text), Grid(heads, body, "claims", "claims")]
 

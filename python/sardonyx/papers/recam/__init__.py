@@ -334,16 +334,18 @@ ORDER = (
         "Fig. 10 (text: slightly higher for smaller blocks)",
         "energy_over_conventional_1KB_blocks",
         "recam",
-        "min_exceeds",
+        "min",
         1.0,
+        "order",
     ),
     Claim(
         "recam",
         "Fig. 10 (text: lower for larger blocks)",
         "energy_over_recam_8KB_blocks",
         "conventional",
-        "min_exceeds",
+        "min",
         1.0,
+        "order",
     ),
 )
 

@@ -16,7 +16,7 @@ from importlib.resources import files
 from typing import Any
 
 from sardonyx import _core
-from sardonyx.papers.claims import Claim, ClaimRow, Found, Statistic, Unit, statistic
+from sardonyx.papers.claims import WITHIN, Claim, ClaimRow, Found, Statistic, Unit, statistic
 from sardonyx.papers.reproduction import Asked, Cell, Exhibit, Plan, Reproduction
 from sardonyx.questions import CrashQuestion, ProgramSource
 from sardonyx.runs import scheduler
@@ -494,6 +494,7 @@ def published() -> tuple[Published, ...]:
             row["of"][0],
             stat,
             row["value"],
+            row["kind"],
         )
         found.append(
             Published(
@@ -563,27 +564,18 @@ def _beside(world: World, one: Published) -> ClaimRow:
     return row if row.ours is None else replace(row, note=f"{judged(row)}: {row.note}")
 
 
-#: Our figure agrees with the paper's within this share of it; for a ratio, of its difference from
-#: 1.
-NEAR = 0.25
+#: A reading is nearer to the paper's figure if this much of our distance to it is gone.
+NEARER = 0.25
 
 
 def judged(row: ClaimRow) -> str:
     """Whether a published figure holds, and if it does not, what of ours comes nearest to it."""
     ours, paper = row.ours or 0.0, row.claim.value
-    neutral = 1.0 if row.unit == "x" else 0.0
-    if row.claim.stat == "min_exceeds":
-        holds = ours > paper
-    elif row.claim.stat == "max_within":
-        holds = ours <= paper
-    else:
-        holds = abs(ours - paper) <= NEAR * abs(paper - neutral)
-    if holds:
+    if row.holds and (row.near or row.claim.kind != "sign"):
         return "holds"
-    same = row.unit != "" and (ours - neutral) * (paper - neutral) > 0
-    way = "the same way, " if same else ""
+    way = "the same way, " if row.holds else ""
     nearest = min(row.readings, key=lambda name: abs(row.readings[name] - paper), default="")
-    if nearest and abs(row.readings[nearest] - paper) < abs(ours - paper) * (1 - NEAR):
+    if nearest and abs(row.readings[nearest] - paper) < abs(ours - paper) * (1 - NEARER):
         return f"{way}does not hold; nearer with {nearest}"
     return f"{way}does not hold"
 
@@ -667,7 +659,7 @@ def verdict(world: World, rows: Sequence[ClaimRow]) -> tuple[str, ...]:
     held = sum(row.note.startswith("holds") for row in beside_them)
     sentences.append(
         f"{len(beside_them)} of {len(rows)} published figures have one of ours beside them, and "
-        f"{held} hold within {NEAR:.0%}; all of them are "
+        f"{held} hold: within a limit, or within {WITHIN:.0%} of a figure; all of them are "
         "from abstracts." + (f" Not built: {', '.join(missing)}." if missing else "")
     )
     return tuple(sentences)
