@@ -69,8 +69,8 @@ fn options() -> impl Strategy<Value = Settings> {
     let all = (esd, any::<bool>(), any::<bool>(), 1..=2usize);
     all.prop_map(|(esd, small, encrypted, digest_bytes)| {
         let mut settings = Settings::default();
-        let (matrix, collision, policy, amt_policy, reclaim, refer_max) = esd;
-        for (name, word) in [matrix, collision, policy, amt_policy, reclaim] {
+        let (matrix, collision, policy, amt_policy, reclaim, forget, refer_max) = esd;
+        for (name, word) in [matrix, collision, policy, amt_policy, reclaim, forget] {
             settings.put(name, word);
         }
         settings.set(&REFER_MAX, refer_max);
