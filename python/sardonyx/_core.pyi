@@ -33,6 +33,11 @@ def simulate(job_json: str, progress: Progress | None) -> str:
 def idle_keys(design: str) -> set[str]:
     """The keys of layers that a design does not have: they do nothing for it."""
 
+def assumed_keys(
+    machine: str, overrides: list[tuple[str, str]], design: str, programs: bool
+) -> set[str]:
+    """The assumed keys on which runs of a design on a machine depend: of programs, or of traces."""
+
 def caches(design: str) -> list[str]:
     """The keys with the bytes of the caches and tables on chip of a design."""
 

@@ -16,7 +16,8 @@ from sardonyx.papers.claims import Claim, ClaimRow
 from sardonyx.papers.indices import shares
 from sardonyx.papers.reproduction import Asked, BesidePaper
 from sardonyx.papers.sample import Choice, Count, Sample, SampledClaim, Share
-from sardonyx.papers.sampling import Judged, Sampling
+from sardonyx.papers.sampling import Judged, Sampling, population
+from sardonyx.papers.worlds import joined, within
 from sardonyx.questions import ProgramSource
 from sardonyx.report import sampled
 from sardonyx.runs.jobs import Simulations
@@ -47,9 +48,10 @@ def test_each_part_of_a_range_is_drawn_once() -> None:
 def test_what_the_user_gives_is_not_drawn() -> None:
     free = sampling(4)
     names = {key.parameter for key in free._keys()}
-    assert names == ASSUMED | {"think.instructions"}
+    assert names == ASSUMED | {"think.instructions", "think.loads"}
     fixed = sampling(4, overrides=[("log.buckets", "64"), ("think.instructions", "7")], warmup="9")
-    assert {key.parameter for key in fixed._keys()} == ASSUMED - {"log.buckets"}
+    drawn = ASSUMED - {"log.buckets"} | {"think.loads"}
+    assert {key.parameter for key in fixed._keys()} == drawn
     assert "warmup" not in {choice.parameter for choice in fixed.of.choices}
     cell = fixed._cell(0, fixed._drawn([*fixed.of.choices, *fixed._keys()]), fixed._keys())
     assert isinstance(cell.runs, Simulations)
@@ -91,6 +93,52 @@ def test_no_memory_is_drawn_that_is_smaller_than_its_programs() -> None:
             assert isinstance(point.source, ProgramSource)
             cores = point.copies or settings.copies
             assert machine["capacity_bytes"] >= 2 * cores * point.source.footprint
+
+
+def test_orders_of_an_address_that_are_one_map_in_a_cells_geometry_are_drawn_once() -> None:
+    mapping, channels, ranks = "medium.mapping", "medium.geometry.channels", "medium.geometry.ranks"
+    one = replace(sampling(40, "esd"), assumed=frozenset((mapping, channels, ranks)))
+    keys = one._keys()
+    drawn = one._drawn([*one.of.choices, *keys])
+    seen: dict[tuple[str, str], set[str]] = {}
+    for number in range(40):
+        values = one._cell(number, drawn, keys).values
+        seen.setdefault((values[channels], values[ranks]), set()).add(values[mapping])
+    plain = {"row:rank:bank:channel:column", "dramsim2-1", "dramsim2-3", "dramsim2-4"}
+    assert seen["1", "1"] <= plain
+    assert set().union(*seen.values()) - plain
+
+
+def test_a_world_is_a_sample_with_rows_of_its_own() -> None:
+    of = sampling(6, "esd").of
+    assert [world.name for world in of.worlds][:2] == ["contents of their own", "equal contents"]
+    for world in of.worlds:
+        inside = within(of, world)
+        assert "own contents" not in {choice.parameter for choice in inside.choices}
+        runs = inside.runs({c.parameter: c.value for c in inside.choices}, inside.overrides)
+        assert isinstance(runs, Simulations)
+        assert runs.settings.distinct == float(world.fixed["own contents"])
+        assert ("esd.reclaim", world.fixed["esd.reclaim"]) in runs.settings.overrides
+    settled = sampling(6, "esd", overrides=[("esd.reclaim", "counted")]).of
+    assert [dict(world.fixed) for world in settled.worlds] == [
+        {"own contents": "1"},
+        {"own contents": "0"},
+    ]
+    claim = SampledClaim("k", "Fig. 1", "reads", "esd", "x", "sign", 1.0, cells=6)
+    whole = joined({name: Sample(6, 1, 24, (), (claim,)) for name in ("a", "b")})
+    assert (whole.cells, whole.runs) == (12, 48)
+    assert [(each.world, each.title) for each in whole.claims] == [
+        ("a", "reads; a"),
+        ("b", "reads; b"),
+    ]
+
+
+def test_the_population_is_what_the_cells_differ_in() -> None:
+    of = sampling(1, "esd").of
+    names = {each.parameter for each in population(of)}
+    assert {"window", "medium.geometry.channels", "memory.past", "esd.forget"} <= names
+    assert not {"own contents", "esd.reclaim", "medium.geometry.rows", "log.records"} & names
+    assert "think.loads" in {each.parameter for each in population(sampling(1, "sca").of)}
 
 
 def row(number: float | None) -> ClaimRow:

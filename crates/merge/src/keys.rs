@@ -56,7 +56,7 @@ pub(super) fn assumed(settings: &Settings, row: &Row) -> Option<Value> {
         return None;
     };
     let (name, value) = said(settings, row);
-    let range = || declared(row, default).map(|range| range.document());
+    let range = || declared(row, default, settings).map(|range| range.document());
     settings
         .find(row.name)
         .is_none()

@@ -108,7 +108,8 @@ mod _core {
     use super::signals::{end_in_time, end_patiently};
     #[pymodule_export]
     use super::simulate::{
-        caches, causes, check_job, designs, figures, idle_keys, merge_figures, simulate,
+        assumed_keys, caches, causes, check_job, designs, figures, idle_keys, merge_figures,
+        simulate,
     };
     #[pymodule_export]
     use super::store::{check_store, store, store_designs, store_keys};

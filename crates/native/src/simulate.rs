@@ -342,6 +342,19 @@ pub fn idle_keys(design: &str) -> PyResult<HashSet<&'static str>> {
     Ok(names.filter(|name| !stack.uses(name)).collect())
 }
 
+/// The assumed keys on which runs of a design on a machine depend: of programs, or of traces.
+#[pyfunction]
+pub fn assumed_keys(
+    machine: &str,
+    overrides: Vec<(String, String)>,
+    design: &str,
+    programs: bool,
+) -> PyResult<HashSet<String>> {
+    let machine = Machine::load(machine, &overrides).map_err(bad)?;
+    let keys = outcome::assumed_of(&machine, design, programs, !programs);
+    Ok(keys.into_iter().map(str::to_owned).collect())
+}
+
 /// The keys with the bytes of the caches and tables on chip of a design.
 #[pyfunction]
 pub fn caches(design: &str) -> PyResult<Vec<&'static str>> {

@@ -42,7 +42,13 @@ from sardonyx.cli.sweep import View
 from sardonyx.papers import headlines
 from sardonyx.papers.reproduction import Asked, BesidePaper, Plan, document
 from sardonyx.papers.sample import Sample
-from sardonyx.papers.sampling import CELLS, QUICK_CELLS, Sampled, Sampling
+from sardonyx.papers.sampling import (
+    CELLS,
+    QUICK_CELLS,
+    Sampled,
+    Sampling,
+    population_document,
+)
 from sardonyx.runs import origin
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Simulations, parse_settings
@@ -101,6 +107,10 @@ class Reproduce(Options):
             help="Cells of the sample; default: 200, of --quick 40; 0 leaves the sample out.",
         ),
     ] = None
+    population: Annotated[
+        bool,
+        typer.Option("--population", help="Run nothing: list what the sample's cells differ in."),
+    ] = False
     sensitivity: Sensitivity = False
     draws: Draws = None
     workers: Workers = None
@@ -113,7 +123,7 @@ class Reproduce(Options):
     json_to: JsonTo = None
 
 
-@rare("settings", "limit", "warmup", "copies", "seed", "cells", "draws", "workers")
+@rare("settings", "limit", "warmup", "copies", "seed", "cells", "population", "draws", "workers")
 def reproduce(asked: Reproduce) -> None:
     """Print every claim of a paper beside our figure, and draw its figures.
 
@@ -147,6 +157,9 @@ def reproduce(asked: Reproduce) -> None:
         asked.seed,
     )
     plan = known[paper].plan(wishes)
+    if asked.population:
+        _population(asked, plan)
+        return
     if asked.cells and plan.sampled is None:
         raise _core.SardonyxError(
             f"--cells {asked.cells}: this reproduction of {paper} has no sample; leave it out"
@@ -167,6 +180,21 @@ def reproduce(asked: Reproduce) -> None:
     _ = asked.workers  # of every form: `_reproduce` uses it
     asked.refuse_idle(f"for {paper}", unread=unread)
     _reproduce(asked, plan, target, draws)
+
+
+def _population(asked: Reproduce, plan: Plan) -> None:
+    """Print what the cells differ in, and the worlds that are samples of their own."""
+    if plan.sampled is None:
+        raise _core.SardonyxError(f"--population: this reproduction of {asked.paper} has no sample")
+    _ = asked.directory  # where nothing is written
+    found = population_document(plan.sampled)
+    people = for_people(asked.json_to)
+    for world in found["worlds"]:
+        people.print(Text(f"world {world['name']}: {world['why']}"))
+    for each in found["choices"]:
+        line = f"{each['name']}: {each['value']} ({each['values']}). {each['why']}"
+        people.print(Text(line), soft_wrap=True)
+    write_json(asked.json_to, {"paper": asked.paper, **found})
 
 
 def _reproduce(asked: Reproduce, plan: Plan, target: Path, draws: int) -> None:

@@ -26,6 +26,15 @@ THINK = Range(
     "25600",
     whole=True,
 )
+#: Loads that miss all caches between two transactions, each waiting for the one before.
+THINK_LOADS = Range(
+    "think.loads",
+    "0",
+    "no paper says what a program does beside its transactions",
+    "0",
+    "64",
+    whole=True,
+)
 
 
 def check_programs(paper: str, asked: Asked) -> None:
@@ -96,6 +105,7 @@ def program_sample(
         Range("item size", usual, "bytes that a transaction writes", smallest, largest, whole=True),
         Range("seed", str(asked.seed), "of what is drawn in programs", "0", "999", whole=True),
         THINK,
+        THINK_LOADS,
     ]
     if asked.warmup is None:
         choices.append(Range("warmup", "0.33", "the share of transactions", "0.1", "0.6"))

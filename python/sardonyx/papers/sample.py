@@ -100,6 +100,8 @@ class SampledClaim:
     reason: str = ""
     workloads: tuple[Alone, ...] = ()
     pairs: Count | None = None
+    #: The world in whose cells it is judged, if the sample has several.
+    world: str = ""
 
     @property
     def named(self) -> list[Share]:

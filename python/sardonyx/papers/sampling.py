@@ -16,7 +16,7 @@ import json
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -26,6 +26,7 @@ from sardonyx.papers.headlines import varying
 from sardonyx.papers.indices import shares
 from sardonyx.papers.intervals import crossed, proportion
 from sardonyx.papers.sample import Alone, Choice, Count, Sample, SampledClaim
+from sardonyx.papers.worlds import World, joined, within
 from sardonyx.questions import ProgramSource
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Setting, Simulations, is_key
@@ -58,7 +59,7 @@ class Sampled:
     runs of a cell are no workloads of a paper. ``choices`` are those of the workloads, by a name,
     or keys of the machine that no assumed key stands for; all are *assumed*, and their ``value`` is
     what the paper describes best. ``machine`` and ``overrides`` are of the machine whose assumed
-    keys are drawn; a key in them is not drawn.
+    keys are drawn; a key in them is not drawn. Each of ``worlds`` is a sample of its own.
     """
 
     workloads: tuple[str, ...]
@@ -68,6 +69,7 @@ class Sampled:
     machine: str
     overrides: Sequence[Setting] = ()
     note: str = ""
+    worlds: tuple[World, ...] = ()
 
 
 @dataclass(slots=True)
@@ -92,7 +94,11 @@ class Sampling:
     _redrawn: int = 0
 
     def run(self) -> Sample:
-        """Run all cells; the answer depends on the claims' runs, the cells and the seed alone."""
+        """Run all cells; the answer depends on the claims' runs, the cells and the seed alone. The
+        cells are divided among the worlds, which draw alike.
+        """
+        if self.of.worlds:
+            return joined({world.name: self._in(world).run() for world in self.of.worlds})
         workload = [choice for choice in self.of.choices if not is_key(choice.parameter)]
         keys = self._keys()
         choices = [*workload, *keys]
@@ -146,6 +152,12 @@ class Sampling:
             self.cells - len(whole),
         )
 
+    def _in(self, world: World) -> Sampling:
+        cells = max(1, self.cells // len(self.of.worlds))
+        folder = self.folder / world.name.replace(" ", "-")
+        of = within(self.of, world)
+        return replace(self, of=of, cells=cells, folder=folder, _failures={}, _redrawn=0)
+
     # ---- cells
 
     def _keys(self) -> list[Range]:
@@ -164,18 +176,21 @@ class Sampling:
 
     def _drawn(self, choices: Sequence[Range]) -> dict[str, list[str]]:
         """The values of each choice in the cells, one from each of as many parts of its range."""
-        drawn = {}
-        for choice in choices:
-            generator = random.Random(f"{self.seed} {choice.parameter}")
-            parts = list(range(self.cells))
-            generator.shuffle(parts)
-            drawn[choice.parameter] = [
-                choice.at((part + generator.random()) / self.cells) for part in parts
-            ]
-        return drawn
+        return {
+            choice.parameter: [choice.at(share) for share in self._shares(choice.parameter)]
+            for choice in choices
+        }
+
+    def _shares(self, name: str) -> list[float]:
+        """How far through its values a choice is in each cell."""
+        generator = random.Random(f"{self.seed} {name}")
+        parts = list(range(self.cells))
+        generator.shuffle(parts)
+        return [(part + generator.random()) / self.cells for part in parts]
 
     def _cell(self, number: int, drawn: Mapping[str, Sequence[str]], keys: Sequence[Range]) -> Cell:
         values = {name: each[number] for name, each in drawn.items()}
+        values |= self._told_apart(number, values, keys)
         overrides = [*self.of.overrides, *((key.parameter, values[key.parameter]) for key in keys)]
         runs = self.of.runs(values, overrides)
         if not _possible(runs):
@@ -195,6 +210,24 @@ class Sampling:
                 overrides.append((key.parameter, values[key.parameter]))
             runs = self.of.runs(values, overrides)
         return Cell(number, values, runs, varying(runs))
+
+    def _told_apart(
+        self, number: int, values: Mapping[str, str], keys: Sequence[Range]
+    ) -> dict[str, str]:
+        """The words of a cell that mean one thing on its own machine count as one value: two orders
+        of an address that give one map in its geometry are drawn once.
+        """
+        words = {key.parameter for key in keys if key.others and key not in self.of.choices}
+        numbers = [(k.parameter, values[k.parameter]) for k in keys if k.parameter not in words]
+        try:
+            known = varying(self.of.runs(values, [*self.of.overrides, *numbers])).ranges()
+        except _core.SardonyxError:
+            return {}
+        return {
+            key.parameter: key.at(self._shares(key.parameter)[number])
+            for key in known
+            if key.parameter in words
+        }
 
     # ---- runs
 
@@ -400,6 +433,39 @@ def _possible(runs: CellPoints) -> bool:
         if isinstance(point.source, ProgramSource)
     ]
     return bool(ROOM * max(structures, default=0) <= machine["capacity_bytes"])
+
+
+def population(of: Sampled) -> list[Range]:
+    """All that is drawn, before anything is run: the choices, and the assumed keys on which a
+    design depends.
+    """
+    usual = {choice.parameter: choice.value for choice in of.choices}
+    runs = of.runs(usual, of.overrides)
+    fixed = {name for world in of.worlds for name in world.fixed}
+    settled = {*usual, *(key for key, _ in of.overrides), *fixed}
+    known = [key for key in varying(runs).ranges() if key.ends and key.parameter not in settled]
+    if isinstance(runs, Simulations):
+        shared = (runs.settings.machine, list(runs.settings.overrides))
+        kinds = {(p.design, isinstance(p.source, ProgramSource)) for p in runs.points}
+        bearing = set().union(*(_core.assumed_keys(*shared, *kind) for kind in kinds))
+        known = [key for key in known if key.parameter in bearing]
+    return [
+        *(choice for choice in of.choices if choice.parameter not in fixed),
+        *known,
+    ]
+
+
+def population_document(of: Sampled) -> dict[str, Any]:
+    """The population for ``--json`` and for the table of a paper's page."""
+    choices = []
+    for each in population(of):
+        choice = _choice(each)
+        reason = each.reason if each.reason not in ("", "its other words") else ""
+        why = f"{choice.why}; {reason}" if reason else choice.why
+        row = {"name": choice.name, "value": choice.value, "values": choice.values, "why": why}
+        choices.append(row)
+    worlds = [{**asdict(world), "fixed": dict(world.fixed)} for world in of.worlds]
+    return {"worlds": worlds, "choices": choices}
 
 
 def _choice(each: Range) -> Choice:

@@ -3,8 +3,8 @@
 The document is read by ``crates/stores/store/src/compare.rs``. Which designs there are, and their
 keys, says the native table (``crates/stores/store/src/designs``): no design is known here by name.
 
-A design that is simulated is run several at once. One that is executed has its time measured, so
-its runs go one after the other, alone, each in a folder that vanishes.
+Several run at once. One that is executed works on files, in a folder that vanishes; its time is
+counted from what it did.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class StoreDesign(StoreAsked):
 
     @property
     def executed(self) -> bool:
-        """Its time is measured, so nothing else may run beside it."""
+        """It needs a folder for its files."""
         return designs()[self.name].executed
 
     def values(self) -> dict[str, Scalar]:
@@ -165,13 +165,8 @@ class StoreRuns:
     def run(self, workers: int | None = None, watch: Watch | None = None) -> Results:
         """Run the points, in their order in the results."""
         points = self.points
-        simulated = [p for p in points if not p.question.design.executed]
-        executed = [p for p in points if p.question.design.executed]
-        answers: dict[int, dict[str, Any]] = {}
-        for some, at_once in ((simulated, workers), (executed, 1)):
-            tasks = [Task(label(p), partial(answer, p.question, self.folder)) for p in some]
-            for point, found in zip(some, scheduler.run(tasks, at_once, watch), strict=True):
-                answers[id(point)] = found
+        tasks = [Task(label(p), partial(answer, p.question, self.folder)) for p in points]
+        answers = scheduler.run(tasks, workers, watch)
         chosen = [designs()[name] for name in dict.fromkeys(point.design for point in points)]
         machine = next((design for design in chosen if not design.executed), chosen[0])
         assumed = [each.document("bears_on") for design in chosen for each in design.assumed]
@@ -186,9 +181,8 @@ class StoreRuns:
             [{"name": name, "info": _info(question)} for name, question in traces.items()],
             points,
             [
-                answers[id(point)]
-                | {"assumed": [each.parameter for each in known(point.design).assumed]}
-                for point in points
+                found | {"assumed": [each.parameter for each in known(point.design).assumed]}
+                for point, found in zip(points, answers, strict=True)
             ],
         )
 

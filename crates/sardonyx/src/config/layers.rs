@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::line::LINE_BYTES;
 use crate::medium::params::{CachesParams, CoreParams, EngineParams, STARVATION, Scheduler};
 use crate::settings::{Allowed, MAX_ENERGY_NJ, MAX_LATENCY_PS, Origin, Row, Settings, Value};
 use crate::units::{Energy, Time};
@@ -11,6 +12,7 @@ use crate::units::{Energy, Time};
 use super::error::{ConfigError, KeyPlace, Result};
 use super::foreign::{self, Foreign};
 use super::keys;
+use super::names::Form;
 use super::presets::{self, Preset};
 use super::ranges::{self, WrittenValue};
 use super::read::{self, Document, Raw, Setting};
@@ -56,10 +58,10 @@ impl Layers {
         layers.name = stem(file);
         layers.file = file.to_owned();
         for (name, value, place) in read.keys {
-            let (key, in_ns) = read::find(&name, &place)?;
+            let (key, form) = read::find(&name, &place)?;
             layers.assumed.remove(key.name);
             let raw = Raw::Bare(value);
-            let setting = Setting { raw, in_ns, place };
+            let setting = Setting { raw, form, place };
             layers.settings.insert(key.name, setting);
         }
         foreign::tell(file, &read.notes);
@@ -124,11 +126,10 @@ impl Layers {
             file: format!("{whose} {name}={value}").into(),
             line: None,
         };
-        let (key, in_ns) = read::find(name, &place)?;
+        let (key, form) = read::find(name, &place)?;
         self.assumed.remove(key.name);
         let raw = Raw::Bare(value.trim().to_owned());
-        self.settings
-            .insert(key.name, Setting { raw, in_ns, place });
+        self.settings.insert(key.name, Setting { raw, form, place });
         Ok(())
     }
 
@@ -219,8 +220,8 @@ impl Layers {
                     Err(error) => return Some(Err(error)),
                 }
             }
-            (Some((why, None, _)), _) => (why.as_str(), ranges::declared(key, value)),
-            (None, default) => (default?, ranges::declared(key, value)),
+            (Some((why, None, _)), _) => (why.as_str(), ranges::declared(key, value, settings)),
+            (None, default) => (default?, ranges::declared(key, value, settings)),
         };
         Some(Ok(Assumed {
             parameter: key.name.to_owned(),
@@ -282,10 +283,7 @@ fn has_starvation(settings: &Settings) -> bool {
 /// has it.
 fn checked(key: &Row, setting: &Setting, before: &Settings) -> Result<Value> {
     value(key.kind, setting, before).map_err(|problem| {
-        let name = match setting.in_ns {
-            true => format!("{}_ns", key.name),
-            false => key.name.to_owned(),
-        };
+        let name = setting.form.name(key);
         let remedy = format!("allowed: {}", key.kind.range());
         ConfigError::key(&setting.place, &name, problem, remedy)
     })
@@ -328,7 +326,11 @@ pub(super) fn value(kind: Allowed, setting: &Setting, before: &Settings) -> Resu
             _ => return Err(not("a string")),
         },
         Allowed::Int { min, max } => {
-            let n = whole("an integer")?;
+            let mut n = whole("an integer")?;
+            if setting.form == Form::Capacity {
+                n /= bytes_of_a_row(before);
+                fault_if(n == 0, "is less than a row of every bank")?;
+            }
             fault_if(n < min.into() || n > max.into(), "is out of range")?;
             Value::Int(n as u64)
         }
@@ -340,7 +342,7 @@ pub(super) fn value(kind: Allowed, setting: &Setting, before: &Settings) -> Resu
         }
         Allowed::Cycles { min } => {
             let clock: Time = before.named("medium.timing.clock_ns");
-            let cycles = if setting.in_ns {
+            let cycles = if setting.form == Form::Ns {
                 let ns = real("a number of nanoseconds")?;
                 fault_if(ns > MAX_LATENCY_PS as f64 / 1e3, "ns is more than 1 s")?;
                 i128::from(Time::from_ns(ns).ps().div_ceil(clock.ps()))
@@ -364,6 +366,13 @@ pub(super) fn value(kind: Allowed, setting: &Setting, before: &Settings) -> Resu
             Value::Energy(Energy::from_nj(nj))
         }
     })
+}
+
+/// The bytes of one row in every bank of the medium.
+fn bytes_of_a_row(before: &Settings) -> i128 {
+    let parts = ["channels", "ranks", "banks", "columns"];
+    let sizes = parts.map(|part| before.named::<u64>(&format!("medium.geometry.{part}")));
+    LINE_BYTES as i128 * sizes.map(i128::from).iter().product::<i128>()
 }
 
 /// Converts an integer. One that does not fit is as good as the largest.

@@ -1,20 +1,49 @@
 //! Finding a key by its name, and the nearest names for one that is not known.
-//! A timing `tRCD` is also known as `tRCD_ns`; both are one key.
+//! A timing `tRCD` is also known as `tRCD_ns`, and the rows of a bank as the capacity of the medium: both are one key.
 //! Left out: what the keys are, which `keys` lists.
 
 use super::keys::all;
 use crate::names::nearest;
 use crate::settings::{Allowed, Row};
 
-/// The key of that name, and whether the name is its form in nanoseconds.
-pub(super) fn find(name: &str) -> Option<(&'static Row, bool)> {
+/// What a value is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// The key's own unit.
+    Own,
+    /// A timing in nanoseconds.
+    Ns,
+    /// The rows of a bank as bytes of the whole medium, so that they follow from the rest of the geometry.
+    Capacity,
+}
+
+/// The key that also takes a capacity, and its name then.
+pub(super) const ROWS: &str = "medium.geometry.rows";
+pub(super) const CAPACITY: &str = "medium.geometry.capacity_bytes";
+
+impl Form {
+    /// The name under which a key takes values of this form.
+    pub(super) fn name(self, key: &Row) -> String {
+        match self {
+            Form::Own => key.name.to_owned(),
+            Form::Ns => format!("{}_ns", key.name),
+            Form::Capacity => CAPACITY.to_owned(),
+        }
+    }
+}
+
+/// The key of that name, and the form of its values under it.
+pub(super) fn find(name: &str) -> Option<(&'static Row, Form)> {
     all().find_map(|key| {
         if key.name == name {
-            return Some((key, false));
+            return Some((key, Form::Own));
+        }
+        if key.name == ROWS && name == CAPACITY {
+            return Some((key, Form::Capacity));
         }
         let cycles = matches!(key.kind, Allowed::Cycles { .. });
         let in_ns = cycles && name.strip_suffix("_ns") == Some(key.name);
-        in_ns.then_some((key, true))
+        in_ns.then_some((key, Form::Ns))
     })
 }
 

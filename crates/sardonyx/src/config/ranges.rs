@@ -4,11 +4,14 @@
 
 use serde_json::json;
 
-use crate::settings::{Allowed, Doubt, Row, Settings, Value};
+use crate::medium::mapping::{AddressMapping, MAPPING};
+use crate::medium::params::Geometry;
+use crate::settings::{Allowed, Doubt, Row, Setting as _, Settings, Value};
 
 use super::Range;
 use super::error::{ConfigError, KeyPlace, Result};
 use super::layers::value;
+use super::names::Form;
 use super::read::{Raw, Setting};
 use super::write::literal;
 
@@ -32,18 +35,19 @@ impl Range {
 /// A range as a machine's file writes it.
 #[derive(Clone, Debug)]
 pub(super) enum WrittenValue {
-    /// The values `low`, `high` and `range`. A timing's are in nanoseconds if its key is written so.
+    /// The values `low`, `high` and `range`. They are in the form in which the key is written.
     Between {
         low: Raw,
         high: Raw,
-        in_ns: bool,
+        form: Form,
         why: String,
     },
     Inert(String),
 }
 
-/// The range that the key's declaration gives for `value`; `None` if `value` lies outside.
-pub fn declared(key: &Row, value: Value) -> Option<Range> {
+/// The range that the key's declaration gives for `value` on a machine of these settings; `None` if `value` lies
+/// outside.
+pub fn declared(key: &Row, value: Value, settings: &Settings) -> Option<Range> {
     match key.doubt {
         Some(Doubt::Inert(why)) => Some(Range::Inert(why.to_owned())),
         Some(Doubt::Between(low, high, why)) => {
@@ -52,14 +56,32 @@ pub fn declared(key: &Row, value: Value) -> Option<Range> {
                 key,
                 value,
                 [&bare(low), &bare(high)],
-                false,
+                Form::Own,
                 why,
                 &Settings::default(),
             )
             .ok()
         }
+        None if key.name == MAPPING.name() => Some(maps(key.kind, value, settings)),
         None => others(key.kind, value),
     }
+}
+
+/// The other orders of an address that this geometry can tell apart: of those that give one map, one is left.
+fn maps(kind: Allowed, current: Value, settings: &Settings) -> Range {
+    let geometry = Geometry::from_settings(settings);
+    let shown = |value| AddressMapping::from_value(value).shown(&geometry);
+    let (mut seen, mut left) = (vec![shown(current)], Vec::new());
+    if let Allowed::Text { tried, .. } = kind {
+        for word in tried {
+            let map = shown(Value::Word(word));
+            if !seen.contains(&map) {
+                seen.push(map);
+                left.push((*word).to_owned());
+            }
+        }
+    }
+    Range::Others(left)
 }
 
 pub(super) fn of_file(
@@ -74,9 +96,9 @@ pub(super) fn of_file(
         WrittenValue::Between {
             low,
             high,
-            in_ns,
+            form,
             why,
-        } => between(key, current, [low, high], *in_ns, why, settings)
+        } => between(key, current, [low, high], *form, why, settings)
             .map_err(|(problem, remedy)| ConfigError::key(place, key.name, problem, remedy)),
     }
 }
@@ -97,14 +119,14 @@ fn between(
     key: &Row,
     current: Value,
     [low, high]: [&Raw; 2],
-    in_ns: bool,
+    form: Form,
     why: &str,
     settings: &Settings,
 ) -> Result<Range, (String, String)> {
     let number = |raw: &Raw, what: &str| {
         let setting = Setting {
             raw: raw.clone(),
-            in_ns,
+            form,
             place: KeyPlace {
                 file: "".into(),
                 line: None,

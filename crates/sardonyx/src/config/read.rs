@@ -7,7 +7,7 @@ use std::rc::Rc;
 use toml::de::{DeTable, DeValue};
 
 use super::error::{ConfigError, KeyPlace, Result};
-use super::names;
+use super::names::{self, Form};
 use super::ranges::WrittenValue;
 use crate::settings::Row;
 
@@ -44,7 +44,7 @@ impl std::fmt::Display for Raw {
 pub(super) struct Setting {
     /// The value as it was written, before its key's unit and range are applied.
     pub raw: Raw,
-    pub in_ns: bool,
+    pub form: Form,
     pub place: KeyPlace,
 }
 
@@ -124,18 +124,23 @@ impl Reader<'_> {
             }
             return Ok(());
         }
-        let (key, in_ns) = find(path, &place)?;
+        let (key, form) = find(path, &place)?;
         let mut settings = self.out.settings.iter();
-        if settings.any(|(known, _)| known.name == key.name) {
+        if let Some((_, given)) = settings.find(|(known, _)| known.name == key.name) {
+            let [own, other] = match form {
+                Form::Own => [form, given.form],
+                _ => [given.form, form],
+            };
+            let names = [own, other].map(|form| form.name(key));
             return Err(ConfigError::key(
                 &place,
                 path,
-                format!("is given twice, as {0} and as {0}_ns", key.name),
+                format!("is given twice, as {}", names.join(" and as ")),
                 "keep exactly one of the two",
             ));
         }
         let raw = raw(value);
-        self.out.settings.push((key, Setting { raw, in_ns, place }));
+        self.out.settings.push((key, Setting { raw, form, place }));
         Ok(())
     }
 
@@ -192,7 +197,7 @@ impl Reader<'_> {
             (Some(low), Some(high), Some(range), None) => Some(WrittenValue::Between {
                 low: raw(low),
                 high: raw(high),
-                in_ns: names::find(path).is_some_and(|(_, in_ns)| in_ns),
+                form: names::find(path).map_or(Form::Own, |(_, form)| form),
                 why: text(range)?,
             }),
             (None, None, None, Some(inert)) => Some(WrittenValue::Inert(text(inert)?)),
@@ -235,7 +240,7 @@ fn joined(section: &str, key: &str) -> String {
     }
 }
 
-pub(super) fn find(path: &str, place: &KeyPlace) -> Result<(&'static Row, bool)> {
+pub(super) fn find(path: &str, place: &KeyPlace) -> Result<(&'static Row, Form)> {
     names::find(path).ok_or_else(|| unknown(place, path))
 }
 

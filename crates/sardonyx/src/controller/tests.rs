@@ -11,7 +11,7 @@ use super::encryption::ENABLED;
 use super::harness::Rig;
 use super::layers::Counters;
 use super::mapping::efit::{POLICY, REFRESH_EVERY};
-use super::mapping::esd::{AMT_POLICY, COLLISION, MATRIX, RECLAIM, REFER_MAX};
+use super::mapping::esd::{AMT_POLICY, COLLISION, FORGET, MATRIX, RECLAIM, REFER_MAX};
 use super::mapping::full_dedup::KEPT;
 use super::{Class, Persist};
 use crate::line::{Line, Place};
@@ -63,13 +63,14 @@ fn options() -> impl Strategy<Value = Settings> {
         any_of(&POLICY),
         any_of(&AMT_POLICY),
         any_of(&RECLAIM),
+        any_of(&FORGET),
         prop::sample::select(vec![3, 255]),
     );
     let all = (esd, any::<bool>(), any::<bool>(), 1..=2usize);
     all.prop_map(|(esd, small, encrypted, digest_bytes)| {
         let mut settings = Settings::default();
-        let (matrix, collision, policy, amt_policy, reclaim, refer_max) = esd;
-        for (name, word) in [matrix, collision, policy, amt_policy, reclaim] {
+        let (matrix, collision, policy, amt_policy, reclaim, forget, refer_max) = esd;
+        for (name, word) in [matrix, collision, policy, amt_policy, reclaim, forget] {
             settings.put(name, word);
         }
         settings.set(&REFER_MAX, refer_max);

@@ -8,7 +8,9 @@ use proptest::prelude::*;
 
 use super::harness::Rig;
 use super::mapping::dedup_sha1::VERIFY;
-use super::mapping::esd::{COLLISION, Collision, MATRIX, RECLAIM, REFER_MAX, Reclaim};
+use super::mapping::esd::{
+    COLLISION, Collision, FORGET, Forget, MATRIX, RECLAIM, REFER_MAX, Reclaim,
+};
 use super::mapping::full_dedup::KEPT;
 use crate::line::Line;
 use crate::settings::Settings;
@@ -204,6 +206,25 @@ fn the_papers_reading_leaks_what_the_counted_one_reuses() {
         }
         assert_eq!(rig.figure("leaked_lines"), leaked);
         assert_eq!(rig.read(0), Some(content(99)));
+    }
+}
+
+#[test]
+fn a_freed_place_is_not_shared_whenever_its_entry_is_given_up() {
+    for forget in [Forget::AtOnce, Forget::OnCompare] {
+        let mut settings = Settings::default();
+        settings.set(&FORGET, forget);
+        let mut rig = Rig::new("esd", &settings, 256);
+        rig.write(0, &content(1));
+        rig.write(0, &content(2)); // nothing holds the first content any more, but its cells do
+        rig.write(1, &content(1));
+        rig.write(2, &content(1));
+        rig.write(1, &content(3));
+        rig.write(3, &content(4));
+        assert_eq!(rig.figure("duplicate_writes"), 1.0, "{forget:?}");
+        for (line, seed) in [(0, 2), (1, 3), (2, 1), (3, 4)] {
+            assert_eq!(rig.read(line), Some(content(seed)), "{forget:?}");
+        }
     }
 }
 

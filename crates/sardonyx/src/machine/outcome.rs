@@ -568,13 +568,24 @@ fn lifetimes(machine: &Machine, took: Time, writes: u64, max_line_writes: u32) -
 
 /// The assumed parameters on which this outcome of `design` depends.
 pub fn assumed<'m>(machine: &'m Machine, design: &str, outcome: &Outcome) -> Vec<&'m str> {
+    assumed_of(machine, design, outcome.from_the_core, outcome.takes_frames)
+}
+
+/// The assumed parameters on which any outcome of `design` depends: of what is simulated from the core or from memory
+/// on, and takes frames or lies where its programs say.
+pub fn assumed_of<'m>(
+    machine: &'m Machine,
+    design: &str,
+    from_the_core: bool,
+    takes_frames: bool,
+) -> Vec<&'m str> {
     let stack = Stack::named(design).ok();
     let matters = |key: &str| {
         let of = |prefix: &str| key.starts_with(prefix);
-        match outcome.from_the_core {
-            cored if of("pages.programs_") => cored && !outcome.takes_frames,
+        match from_the_core {
+            cored if of("pages.programs_") => cored && !takes_frames,
             _ if !machine.matters(key) => false,
-            _ if (of("pages.") || key == ADDRESSES.name()) && !outcome.takes_frames => false,
+            _ if (of("pages.") || key == ADDRESSES.name()) && !takes_frames => false,
             true if of("core.cache_latency_ns") => false,
             false if of("caches.") || of("core.store_queue") => false,
             _ => stack.is_none_or(|stack| stack.uses(key)),

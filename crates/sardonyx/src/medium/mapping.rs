@@ -96,6 +96,15 @@ fn known(text: &str) -> Option<&'static str> {
         .or_else(|| order().map(String::as_str))
 }
 
+impl AddressMapping {
+    /// The fields that a medium of this geometry has more than one value of, the most significant first. Two orders
+    /// with the same ones give every line the same place.
+    pub fn shown(self, geometry: &Geometry) -> Vec<Field> {
+        let fields = self.0.into_iter();
+        fields.filter(|field| field.size(geometry) > 1).collect()
+    }
+}
+
 impl Setting for AddressMapping {
     fn from_value(value: Value) -> AddressMapping {
         let Value::Word(text) = value else {
@@ -117,11 +126,23 @@ impl Setting for AddressMapping {
     }
 }
 
+/// The orders that stand for all when the key is varied: NVMain's, and DRAMSim2's seven.
+const TRIED: &[&str] = &[
+    "row:rank:bank:channel:column",
+    "dramsim2-1",
+    "dramsim2-2",
+    "dramsim2-3",
+    "dramsim2-4",
+    "dramsim2-5",
+    "dramsim2-6",
+    "dramsim2-7",
+];
+
 const KIND: Allowed = Allowed::Text {
     known,
     range: "channel, rank, bank, row and column in any order, the most significant first, with \
             colons between; or dramsim2-1 to dramsim2-7, or interleaved",
-    tried: &["row:rank:bank:channel:column", "dramsim2-2", "interleaved"],
+    tried: TRIED,
 };
 
 /// The division of a line's number into fields.
@@ -374,6 +395,82 @@ mod tests {
                 *taken.entry((channel, bank, row)).or_default() += 1;
             }
             prop_assert!(taken.values().all(|lines| *lines == geometry.columns));
+        }
+    }
+
+    /// Where DRAMSim2 puts a line (`AddressMapping.cpp`): each scheme cuts its fields off the low end of the address, one
+    /// after the other, in the order of this table.
+    fn dramsim2(scheme: usize, mut line: u64, geometry: &Geometry) -> [u64; 4] {
+        use Field::{Bank, Channel, Column, Rank, Row};
+        let from_the_low_end = [
+            [Bank, Column, Row, Rank, Channel],
+            [Rank, Bank, Column, Row, Channel],
+            [Row, Column, Bank, Rank, Channel],
+            [Column, Row, Bank, Rank, Channel],
+            [Bank, Rank, Column, Row, Channel],
+            [Column, Rank, Bank, Row, Channel],
+            [Channel, Bank, Rank, Column, Row],
+        ];
+        let mut cut = FxHashMap::default();
+        for field in from_the_low_end[scheme - 1] {
+            let size = field.size(geometry);
+            cut.insert(field.name(), line % size);
+            line /= size;
+        }
+        [Channel, Rank, Bank, Row].map(|field| cut[field.name()])
+    }
+
+    #[test]
+    fn the_seven_words_are_dramsim2s_schemes() {
+        let geometry = geometry(1, 1, 2, 8, 2);
+        for scheme in 1..=7 {
+            let (word, _) = WORDS[scheme - 1];
+            assert_eq!(word, format!("dramsim2-{scheme}"));
+            let decoder = Decoder::new(&geometry, AddressMapping::from_value(Value::Word(word)));
+            for line in 0..geometry.lines() {
+                let [channel, rank, bank, row] = dramsim2(scheme, line, &geometry);
+                assert_eq!(
+                    decoder.channel(Place(line)) as u64,
+                    channel,
+                    "{word} {line}"
+                );
+                let found = decoder.bank_and_row(line);
+                assert_eq!(
+                    found,
+                    ((rank * geometry.banks + bank) as usize, row),
+                    "{word} {line}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn orders_are_one_map_if_and_only_if_they_show_the_same_fields() {
+        for (channels, ranks, banks) in [(0, 0, 2), (1, 0, 2), (0, 1, 2), (1, 1, 1)] {
+            let geometry = geometry(channels, ranks, banks, 4, 2);
+            let map = |order: &str| {
+                let mapping = AddressMapping::from_value(Value::Word(known(order).unwrap()));
+                let decoder = Decoder::new(&geometry, mapping);
+                let place = |line| (decoder.channel(Place(line)), decoder.bank_and_row(line));
+                let lines = 0..2 * geometry.lines();
+                (
+                    mapping.shown(&geometry),
+                    lines.map(place).collect::<Vec<_>>(),
+                )
+            };
+            let maps: Vec<_> = TRIED.iter().map(|order| map(order)).collect();
+            for (one, other) in maps
+                .iter()
+                .flat_map(|one| maps.iter().map(move |b| (one, b)))
+            {
+                assert_eq!(
+                    one.0 == other.0,
+                    one.1 == other.1,
+                    "{:?} {:?}",
+                    one.0,
+                    other.0
+                );
+            }
         }
     }
 

@@ -21,7 +21,7 @@ mod workload;
 
 pub use block_trace::BlockTrace;
 pub use compare::{Asked, Question, Tell};
-pub use conventional::{Activity, Conventional, ConventionalOptions, PowerDraw};
+pub use conventional::{Activity, Conventional, ConventionalOptions, CostModel, PowerDraw};
 pub use designs::{
     Assumed, Build, DESIGNS, Design, Job, Key, KeyKind, Keys, Named, Needs, Opened, Room, Running,
 };

@@ -228,34 +228,39 @@ fn a_folder_made_otherwise_is_an_error_of_one_line() {
     }
 }
 
-/// Waiting draws nothing: neither a flush's for the disk nor that for a processor which others have.
+/// Time and energy are those of what was done, by the costs that are given: the same on every machine and load.
 #[test]
-fn energy_is_that_of_the_processor_s_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let options = ConventionalOptions {
-        capacity_bytes: 1 << 20,
-        ..options()
-    };
-    let mut store = open(folder.path(), options);
-    let mut told = 0.0;
-    for content in 0..200 {
-        told += store
-            .write(content as u64, &block(content))
-            .unwrap()
-            .cost
-            .energy_nj;
+fn what_it_takes_is_counted() {
+    let told = |bytes: u64| {
+        let folder = tempfile::tempdir().unwrap();
+        let exactly = sardonyx_store::Bracket::exactly;
+        let costs = sardonyx_store::CostModel {
+            clock_mhz: 1_000,
+            cores: 2,
+            request_cycles: exactly(1_000.0),
+            hash_cycles_per_byte: exactly(6.0),
+            compare_cycles_per_byte: exactly(0.0),
+            lookup_cycles: exactly(100.0),
+            fetch_us: exactly(0.0),
+            overlap: false,
+        };
+        let options = ConventionalOptions {
+            capacity_bytes: 1 << 20,
+            costs,
+            ..options()
+        };
+        let mut store = open(folder.path(), options);
+        for content in 0..100 {
+            store.write(content as u64, &block(content)).unwrap();
+        }
         store.flush().unwrap();
-    }
-    let done = *store.activity();
-    assert!(done.sync_seconds > 0.0 && done.processor_seconds > 0.0);
-    assert!(done.processor_seconds < done.seconds);
-    let middle = sardonyx_store::Bracket::middle;
-    let [(_, processor), (_, memory), (_, drive)] = store.energy_by(middle);
-    let watts = (
-        middle(options.draw.processor_w),
-        middle(options.draw.memory_w),
-    );
-    assert_eq!(processor, done.processor_seconds * watts.0 * 1e9);
-    assert_eq!(memory, done.processor_seconds * watts.1 * 1e9);
-    assert!(told > drive && told < processor + memory + drive);
+        let (seconds, working) = store.seconds();
+        // Each: a request, its bytes hashed, a look-up of the mapping and one of the summary.
+        let cycles = 100.0 * (1_000.0 + 6.0 * bytes as f64 + 2.0 * 100.0);
+        assert!((working - cycles / 2e9).abs() < 1e-12, "{working}");
+        assert!((seconds - working - 100.0 * bytes as f64 / 1.9e9).abs() < 1e-12);
+        (seconds, store.totals().cost)
+    };
+    let bytes = block(0).len() as u64;
+    assert_eq!(told(bytes), told(bytes));
 }

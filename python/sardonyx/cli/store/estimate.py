@@ -180,7 +180,7 @@ def _tell(
     people.print(_references(found["cuttings"]))
     if designs:
         people.print(
-            "\nto store it: recam by its model, conventional measured here, energies assumed",
+            "\nto store it: recam by its model, conventional by its costs, energies assumed",
             style="dim",
         )
         people.print(_designs(designs))

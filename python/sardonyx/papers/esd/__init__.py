@@ -29,6 +29,7 @@ from sardonyx.papers.claims import (
 from sardonyx.papers.headlines import Headlines
 from sardonyx.papers.reproduction import Asked, Plan, Reproduction
 from sardonyx.papers.sampling import Sampled
+from sardonyx.papers.worlds import World, open_worlds
 from sardonyx.questions import Source, SynthSource
 from sardonyx.runs import cache_sizes
 from sardonyx.runs import measures as m
@@ -66,6 +67,25 @@ OTHERWISE: Mapping[str, Mapping[str, Mapping[str, Scalar]]] = {
     "dedup-sha1": {"one SHA-1 unit": {"units.sha1.number": 1}},
     "dewrite": {"one CRC-32 unit": {"units.crc32.number": 1}},
 }
+#: What nobody would average. If places are never reused, EFIT also shares what no line holds any
+#: more, which the full indices forget: so that reading is no choice of one rival among others.
+WORLDS = (
+    World(
+        "contents of their own",
+        {"own contents": "1", RECLAIM: "counted"},
+        "eight runs of a program on inputs of their own",
+    ),
+    World(
+        "equal contents",
+        {"own contents": "0", RECLAIM: "counted"},
+        "SPEC's rate runs: eight copies of one program on one input",
+    ),
+    World(
+        "places never reused",
+        {"own contents": "1", RECLAIM: "paper"},
+        "the paper has no word on places that nothing refers to any more",
+    ),
+)
 #: What the paper says of all applications.
 FOR_ALL = ("write_speedup_over_baseline", "read_speedup_over_baseline", "ipc_over_baseline")
 #: The kind of trace that stands in for the paper's programs: of a real program, or generated.
@@ -649,7 +669,7 @@ def sampled(asked: Asked, whole: Mapping[str, Source]) -> Sampled:
         choices.append(Range("warmup", "0.5", "the share of records", "0.25", "0.75"))
     if copies > 1:
         why = "copies of a program, or the same program on inputs of its own"
-        choices.append(Range("own contents", "1", why, "0", "1"))
+        choices.append(Range("own contents", "1", why, others=("0",)))
 
     def runs(values: Mapping[str, str], keys: Sequence[Setting]) -> Simulations:
         sources = {
@@ -668,7 +688,17 @@ def sampled(asked: Asked, whole: Mapping[str, Source]) -> Sampled:
         return Simulations(settings, plain)
 
     note = f"A cell is a machine on which each of {len(whole)} workloads runs, on {copies} cores."
-    return Sampled(tuple(whole), tuple(choices), runs, claims, asked.machine, asked.overrides, note)
+    settled = [key for key, _ in asked.overrides] + (["own contents"] if copies == 1 else [])
+    return Sampled(
+        tuple(whole),
+        tuple(choices),
+        runs,
+        claims,
+        asked.machine,
+        asked.overrides,
+        note,
+        open_worlds(WORLDS, settled),
+    )
 
 
 class Esd:

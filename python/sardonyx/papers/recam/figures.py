@@ -122,8 +122,8 @@ def throughput(stores: Stores) -> Figure | Missing:
     shape = _along(stores, "writes a second")
     return head.figure(
         "Writes a second against the share of duplicates, by size of block.",
-        "Solid lines are the resistive CAM by its cycles, dashed ones the conventional store as "
-        "measured on this machine. A duplicate costs the CAM half of a unique block's cycles.",
+        "Solid lines are the resistive CAM by its cycles, dashed ones the conventional store by "
+        "its costs. A duplicate costs the CAM half of a unique block's cycles.",
         [View("", _lines(stores, of, "%{y:,.0f} writes/s"), shape)],
         _grid(stores, of),
         _assumed(stores, energy=False),
@@ -214,7 +214,7 @@ def cost_of_deduplication(stores: Stores) -> Figure | Missing:
         Head("store-off", "What deduplication costs the rival", "ReCAM Sec. IV"),
         "Writes a second of the conventional store with deduplication and without, 30 % "
         "duplicates.",
-        "Measured on this machine, flush included.",
+        "By the costs of what it does.",
         "writes a second",
         [_size(block) for block in stores.blocks],
         {

@@ -55,7 +55,8 @@ pub struct Count {
     place: Place,
     /// How many lines refer to it.
     pub refer: References,
-    cached: Lookup,
+    /// The line of the table that has the count.
+    pub cached: Lookup,
 }
 
 /// The two moments of a change in a table.

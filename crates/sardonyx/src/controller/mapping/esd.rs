@@ -51,6 +51,17 @@ pub enum Reclaim {
 
 words!(Reclaim { "counted" => Counted, "paper" => Paper });
 
+/// How EFIT learns that a place is free, so that its entry names nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forget {
+    /// With the last mapping of the place.
+    AtOnce,
+    /// When an equal line is found there: a count of no references says that the place is free.
+    OnCompare,
+}
+
+words!(Forget { "at-once" => AtOnce, "on-compare" => OnCompare });
+
 keys! {
     MATRIX: Matrix = word("esd.matrix", "truncated-hamming"),
         Assumed("ESD does not name the code; PageForge names truncated Hamming with parity"),
@@ -61,6 +72,10 @@ keys! {
     RECLAIM: Reclaim = word("esd.reclaim", "counted"),
         Assumed("ESD is silent; its own reading never reuses a place and so cannot run for ever"),
         "What becomes of the old place of an overwritten line";
+    FORGET: Forget = word("esd.forget", "at-once"),
+        Assumed("ESD's entries (Fig. 7) are found by check bits alone; `at-once` takes an index from places to entries \
+                 beside them, some 200 KB on chip that Table I does not have and no figure counts"),
+        "When EFIT gives up the entry of a freed place; needs `esd.reclaim` = `counted`";
     REFER_MAX: u8 = int("esd.refer_max", (1, 255), 255), // referH is one byte
         Source("ESD Sec. III-D"), "Largest referH; a duplicate beyond it is written again"
         under |by| by.limits.then_some(2);
@@ -80,6 +95,7 @@ const KEYS: &[&dyn AnyKey] = &[
     &POLICY,
     &COLLISION,
     &RECLAIM,
+    &FORGET,
     &REFER_MAX,
     &REFRESH_EVERY,
     &REFRESH_BY,
@@ -202,7 +218,7 @@ struct EsdCounts {
 
 /// The outcome of the search for a content, and for a unique line the change of EFIT.
 enum SearchOutcome {
-    Duplicate(Place),
+    Duplicate(Similar),
     /// The line is unique and is not entered.
     Unique,
     New(u64),
@@ -226,6 +242,7 @@ struct Esd {
     matrix: Matrix,
     collision: Collision,
     reclaim: Reclaim,
+    forget: Forget,
     refer_max: u8,
     efit: Efit,
     amt: Amt,
@@ -252,6 +269,7 @@ impl Esd {
             matrix: settings.get(&MATRIX),
             collision: settings.get(&COLLISION),
             reclaim,
+            forget: settings.get(&FORGET),
             refer_max: settings.get(&REFER_MAX),
             efit: Efit::new(settings),
             amt: Amt::new(reclaim == Reclaim::Counted, cache, layout),
@@ -294,10 +312,7 @@ impl Esd {
                 let stored = self.below.read(hit.place, Class::Data, after, &mut plan);
                 known = plan.unit(Unit::Compare, stored.at);
                 if stored.value.as_ref() == Some(data.value) {
-                    self.efit.refer(hit);
-                    self.counts.duplicates += 1;
-                    plan.exercise(&DUPLICATE);
-                    return At::new(SearchOutcome::Duplicate(hit.place), known);
+                    return At::new(SearchOutcome::Duplicate(hit), known);
                 }
                 self.counts.collisions += 1;
                 plan.exercise(&COLLIDED);
@@ -316,6 +331,20 @@ impl Esd {
             (None, Some(hit), Collision::Replace) => SearchOutcome::Instead(hit),
         };
         At::new(found, known)
+    }
+
+    /// Whether nothing refers to the place of an entry any more, and the step after which that is known. The mapping in
+    /// `entry` may have left the cache meanwhile.
+    fn is_freed(&mut self, hit: Similar, entry: &mut AmtEntry, after: Step, plan: &mut Plan) -> At<bool> {
+        if self.forget == Forget::AtOnce || self.reclaim == Reclaim::Paper {
+            return At::new(false, after);
+        }
+        let count = self.amt.count(hit.place, after, plan);
+        let known = plan.both(after, count.cached.at);
+        let table = self.amt.table_line(entry.line);
+        let mut plan = plan.because(Cause::Mapping);
+        entry.cached = self.amt.cache.revisit(table, after, &mut plan);
+        At::new(count.refer == References::NONE, known)
     }
 
     /// Maps the line of `entry` to `place`, where it has just been written if it is `fresh`, and updates the
@@ -375,7 +404,9 @@ impl Esd {
         };
         self.amt.set_count(count, less, unmapped, plan);
         if less == References::NONE {
-            self.efit.forget(place);
+            if self.forget == Forget::AtOnce {
+                self.efit.forget(place);
+            }
             self.places.free(place, unmapped, plan);
         } else {
             self.places.let_go(place, unmapped, plan);
@@ -451,12 +482,23 @@ impl Layer for Esd {
         let (line, data) = (write.at, write.data);
         let (order, mapping) = self.demands(write.order);
         let mut entry = self.amt.find(line, data.at, plan);
-        let found = match write.class {
+        let mut found = match write.class {
             Class::Data => self.search(data, plan),
             Class::Log => At::new(SearchOutcome::Unique, data.at),
         };
+        if let SearchOutcome::Duplicate(hit) = found.value {
+            let freed = self.is_freed(hit, &mut entry, found.at, plan);
+            found.at = freed.at;
+            if freed.value {
+                found.value = SearchOutcome::Instead(hit);
+            }
+        }
         let decided = found.at;
-        if let SearchOutcome::Duplicate(place) = found.value {
+        if let SearchOutcome::Duplicate(hit) = found.value {
+            let place = hit.place;
+            self.efit.refer(hit);
+            self.counts.duplicates += 1;
+            plan.exercise(&DUPLICATE);
             // The demand moves to the mapping.
             let ripe = plan.both(decided, write.gate);
             let when = When { decided, ripe };

@@ -12,8 +12,8 @@ section! {
     [channels: u64] "channels" int(1, 64), "Channels; a number that is not a power of two needs the channel below the row in `medium.mapping`";
     [ranks: u64] "ranks" power_of_two(64), "Ranks in a channel";
     [banks: u64] "banks" power_of_two(64), "Banks in a rank; ranks x banks at most 64";
-    [rows: u64] "rows" int(1, 1 << 36), "Rows in a bank";
     [columns: u64] "columns" power_of_two(65_536), "64-byte lines in a row";
+    [rows: u64] "rows" int(1, 1 << 36), "Rows in a bank; as `medium.geometry.capacity_bytes` they follow from the rest, and fill so many bytes or a few less";
 }
 
 impl Geometry {

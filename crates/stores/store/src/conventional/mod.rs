@@ -2,9 +2,11 @@
 //! filter), a chunk index with a cache in memory and the rest in an embedded key-value engine,
 //! reference counts, an address translation table, chunks in a real file.
 //!
-//! Its time is measured on this machine, its energy modelled from the processor's part of that time and from
-//! the bytes that the drive moved. A fingerprint decides nothing: chunks are compared byte by byte, unless told not to.
+//! It really stores; its time and energy are counted from what it did ([`CostModel`]), so they are the same on every
+//! machine. A fingerprint decides nothing: chunks are compared byte by byte, unless told not to.
+//! Left out of the time: the engine's own threads, and waiting for a flush.
 
+mod costs;
 mod extents;
 mod index;
 
@@ -12,12 +14,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use fastbloom::BloomFilter;
-use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
+pub use self::costs::CostModel;
 use self::extents::{Extents, FileExtent};
 use self::index::{Chunk, ChunkMapping, Chunks, Index};
 use crate::fingerprint::{SHA1_BYTES, sha1};
@@ -83,6 +84,7 @@ pub struct ConventionalOptions {
     /// Set if commits between flushes wait for the drive too. If not, a power cut may leave a block that was flushed
     /// and then overwritten with neither its old nor its new content.
     pub sync_commits: bool,
+    pub costs: CostModel,
     pub draw: PowerDraw,
 }
 
@@ -99,6 +101,7 @@ impl Default for ConventionalOptions {
             bloom_bits: 10,
             commit_every: 1 << 15,
             sync_commits: true,
+            costs: CostModel::default(),
             draw: PowerDraw::default(),
         }
     }
@@ -117,15 +120,12 @@ impl ConventionalOptions {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Activity {
-    pub seconds: f64,
-    /// Seconds of these on a processor, without waiting for the drive or for other programs. The engine's own threads
-    /// are left out.
-    pub processor_seconds: f64,
-    pub hash_seconds: f64,
-    /// Seconds of these spent waiting for the drive.
-    pub sync_seconds: f64,
+    /// Writes, reads and deletions.
+    pub requests: u64,
+    pub bytes_hashed: u64,
+    pub bytes_compared: u64,
     pub bytes_written: u64,
     /// Bytes read from the file of chunks, comparisons included.
     pub bytes_read: u64,
@@ -210,22 +210,39 @@ impl Conventional {
         &self.activity
     }
 
+    /// Seconds of it all by the costs of what it did, and how long the processors worked meanwhile.
+    pub fn seconds(&self) -> (f64, f64) {
+        let costs = &self.options.costs;
+        (
+            costs.seconds(&self.activity),
+            costs.processor_seconds(&self.activity),
+        )
+    }
+
     /// Nanojoules by what drew them; `place` chooses the value in each bracket.
     pub fn energy_by(&self, place: fn(Bracket) -> f64) -> [(&'static str, f64); 3] {
-        let (draw, done) = (&self.options.draw, &self.activity);
+        self.energy_of(&self.activity, place)
+    }
+
+    fn energy_of(&self, done: &Activity, place: fn(Bracket) -> f64) -> [(&'static str, f64); 3] {
+        let draw = &self.options.draw;
+        let busy_ns = self.options.costs.processor_seconds(done) * 1e9;
         let drive = done.bytes_written as f64 * draw.written_nj_per_byte
             + done.bytes_read as f64 * draw.read_nj_per_byte;
         [
-            (
-                "processor",
-                done.processor_seconds * place(draw.processor_w) * 1e9,
-            ),
-            (
-                "memory",
-                done.processor_seconds * place(draw.memory_w) * 1e9,
-            ),
+            ("processor", busy_ns * place(draw.processor_w)),
+            ("memory", busy_ns * place(draw.memory_w)),
             ("drive", drive),
         ]
+    }
+
+    fn cost_of(&self, done: &Activity) -> Cost {
+        let energy = self.energy_of(done, Bracket::middle);
+        Cost {
+            cycles: 0,
+            time_ns: self.options.costs.seconds(done) * 1e9,
+            energy_nj: energy.iter().map(|(_, energy)| energy).sum(),
+        }
     }
 
     pub fn put(&mut self, lba: Lba, bytes: &[u8]) -> Result<Outcome, Error> {
@@ -253,7 +270,7 @@ impl Conventional {
         self.counts.writes += 1;
         self.counts.duplicates += u64::from(duplicate);
         self.commit_if_many()?;
-        Ok(self.end(before, duplicate, old.is_some()))
+        Ok(self.end(&before, duplicate, old.is_some()))
     }
 
     /// Reads a chunk; returns its bytes, if there are any.
@@ -268,7 +285,7 @@ impl Conventional {
             }
         };
         self.counts.reads += 1;
-        Ok((self.end(before, false, bytes.is_some()), bytes))
+        Ok((self.end(&before, false, bytes.is_some()), bytes))
     }
 
     /// Adds a reference to an equal chunk, or the chunk itself.
@@ -318,9 +335,8 @@ impl Conventional {
     }
 
     fn fingerprint(&mut self, bytes: &[u8]) -> ChunkPrint {
-        let began = Instant::now();
         let mut fingerprint = sha1(bytes);
-        self.activity.hash_seconds += began.elapsed().as_secs_f64();
+        self.activity.bytes_hashed += bytes.len() as u64;
         let bits = self.options.hash_bits as usize;
         for (index, byte) in fingerprint.iter_mut().enumerate() {
             let kept = bits.saturating_sub(8 * index).min(8);
@@ -340,6 +356,7 @@ impl Conventional {
         stored.resize(bytes.len(), 0);
         let read = self.read_at(extent, &mut stored);
         let equal = stored == bytes;
+        self.activity.bytes_compared += bytes.len() as u64;
         self.scratch = stored;
         read.map(|()| equal)
     }
@@ -433,11 +450,9 @@ impl Conventional {
 
     /// Commits the chunks first, and then the tables that name them, both to the drive.
     fn commit(&mut self) -> Result<(), Error> {
-        let began = Instant::now();
         self.file.sync_data().map_err(|e| failed(&self.path, e))?;
         self.index.commit(true)?;
         self.extents.committed();
-        self.activity.sync_seconds += began.elapsed().as_secs_f64();
         Ok(())
     }
 
@@ -459,34 +474,19 @@ impl Conventional {
         done.map_err(|e| failed(&self.path, e))
     }
 
-    fn begin(&self) -> ClocksBefore {
-        let done = &self.activity;
-        ClocksBefore {
-            wall: Instant::now(),
-            running: running(),
-            written: done.bytes_written,
-            read: done.bytes_read,
-        }
+    /// Notes a request; returns what was done before it.
+    fn begin(&mut self) -> Activity {
+        let before = self.activity;
+        self.activity.requests += 1;
+        before
     }
 
-    fn end(&mut self, before: ClocksBefore, duplicate: bool, found: bool) -> Outcome {
-        let running = running().saturating_sub(before.running);
-        let time = before.wall.elapsed();
-        self.activity.seconds += time.as_secs_f64();
-        self.activity.processor_seconds += running.as_secs_f64();
-        let draw = &self.options.draw;
-        let watts = draw.processor_w.middle() + draw.memory_w.middle();
-        let moved = (self.activity.bytes_written - before.written) as f64
-            * draw.written_nj_per_byte
-            + (self.activity.bytes_read - before.read) as f64 * draw.read_nj_per_byte;
+    fn end(&self, before: &Activity, duplicate: bool, found: bool) -> Outcome {
+        let cost = self.cost_of(&self.activity.since(before));
         Outcome {
             duplicate,
             found,
-            cost: Cost {
-                cycles: 0,
-                time_ns: nanoseconds(time),
-                energy_nj: nanoseconds(running) * watts + moved,
-            },
+            cost,
         }
     }
 
@@ -499,20 +499,20 @@ impl Conventional {
     }
 }
 
-struct ClocksBefore {
-    wall: Instant,
-    running: Duration,
-    written: u64,
-    read: u64,
-}
-
-fn running() -> Duration {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
-}
-
-fn nanoseconds(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e9
+impl Activity {
+    fn since(&self, before: &Activity) -> Activity {
+        Activity {
+            requests: self.requests - before.requests,
+            bytes_hashed: self.bytes_hashed - before.bytes_hashed,
+            bytes_compared: self.bytes_compared - before.bytes_compared,
+            bytes_written: self.bytes_written - before.bytes_written,
+            bytes_read: self.bytes_read - before.bytes_read,
+            bloom_answers: self.bloom_answers - before.bloom_answers,
+            cache_answers: self.cache_answers - before.cache_answers,
+            engine_lookups: self.engine_lookups - before.engine_lookups,
+            collisions: self.collisions - before.collisions,
+        }
+    }
 }
 
 fn first_bits(fingerprint: &ChunkPrint) -> u64 {
@@ -546,7 +546,7 @@ impl Store for Conventional {
             None => into.fill(0),
         }
         self.counts.reads += 1;
-        Ok(self.end(before, false, mapping.is_some()))
+        Ok(self.end(&before, false, mapping.is_some()))
     }
 
     fn delete(&mut self, lba: Lba) -> Result<Outcome, Error> {
@@ -558,18 +558,14 @@ impl Store for Conventional {
             self.counts.deletes += 1;
             self.commit_if_many()?;
         }
-        Ok(self.end(before, false, old.is_some()))
+        Ok(self.end(&before, false, old.is_some()))
     }
 
     fn flush(&mut self) -> Result<(), Error> {
-        let before = self.begin();
-        self.commit()?;
-        self.end(before, false, false);
-        Ok(())
+        self.commit()
     }
 
     fn totals(&self) -> Totals {
-        let energy_by = self.energy_by(Bracket::middle);
         Totals {
             writes: self.counts.writes,
             duplicate_writes: self.counts.duplicates,
@@ -577,12 +573,8 @@ impl Store for Conventional {
             deletes: self.counts.deletes,
             live_blocks: self.index.live(),
             stored_blocks: self.stored(),
-            cost: Cost {
-                cycles: 0,
-                time_ns: self.activity.seconds * 1e9,
-                energy_nj: energy_by.iter().map(|(_, energy)| energy).sum(),
-            },
-            energy_by: energy_by.to_vec(),
+            cost: self.cost_of(&self.activity),
+            energy_by: self.energy_by(Bracket::middle).to_vec(),
         }
     }
 }

@@ -53,7 +53,7 @@ pub struct Design {
     pub source: &'static str,
     /// A sentence: what the store is, and where its time comes from.
     pub line: &'static str,
-    /// Executed on real files and measured, so nothing may run beside it; otherwise simulated.
+    /// Executed on real files, which need a folder; otherwise simulated. Its time is counted all the same.
     pub executed: bool,
     pub energy_from: &'static str,
     pub keys: &'static [Key],
