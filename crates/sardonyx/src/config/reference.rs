@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use super::names::{Form, ROWS};
 use super::{Machine, Range, keys, presets};
 use crate::controller::designs::{self, AnyLayer, Stack};
 use crate::controller::layers::{About, Design};
@@ -159,7 +160,9 @@ fn comment<'t>(text: &'t str, key: &Row) -> &'t str {
         fn stem(key: &str) -> &str {
             key.trim_end_matches("_ns")
         }
-        let is_key = known.map(stem) == Some(stem(name));
+        let written = |form: Form| form.name(key).rsplit('.').next().map(str::to_owned);
+        let as_capacity = key.name == ROWS && known.map(str::to_owned) == written(Form::Capacity);
+        let is_key = known.map(stem) == Some(stem(name)) || as_capacity;
         if here && is_key && !comment.is_empty() {
             return comment.trim();
         }
