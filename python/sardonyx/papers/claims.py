@@ -119,8 +119,11 @@ class ClaimRow:
 
     @property
     def near(self) -> bool | None:
-        """Whether ours is within 15 % of the paper's figure; an order has none."""
-        return None if self.claim.kind == "order" else self._judged("within")
+        """Whether ours is within 15 % of the paper's figure; an order, and a limit at no change,
+        have none.
+        """
+        limit = self.claim.kind in ("at_least", "at_most") and self.claim.value == self.none
+        return None if limit or self.claim.kind == "order" else self._judged("within")
 
     @property
     def verdict(self) -> str:

@@ -2,20 +2,23 @@
 
 The share is the first-order Sobol' index, the variance of the mean of the figure given the choice,
 over its variance. It is estimated from a sample in which the choices were drawn independently: the
-choice's values are put into classes of equal size, and the variance between classes is corrected
-for what chance puts there (the epsilon squared of an analysis of variance; Kelley, PNAS 1935). Of
-a pair it is what both together explain beyond each alone. Intervals are of the basic bootstrap. A
-choice stands out if it explains more than the most that any choice explains of the figure's values
-in another order, in 19 of 20 orders (the maximum's permutation test; Westfall and Young, 1993).
-Left out: how the sample is drawn (``papers.sampling``).
+mean is a polynomial of the choice's rank (Legendre's up to degree 8; of words a value each), and
+the share that the polynomial explains is corrected for what chance puts there (the adjusted R
+squared; Ezekiel, 1930). The interval is that of the share's influence function (Da Veiga and
+Gamboa, Journal of Nonparametric Statistics 2013), with the variance that chance has of a choice
+that explains nothing. Of 200 samples it covers 93 to 100 % (``tools/indices_coverage.py``). Of a
+pair it is what products of both explain beyond each alone; products of a higher degree are not
+seen, so a pair's share is a lower bound. A choice stands out if it explains more than the most that
+any choice explains of the figure's values in another order, in 19 of 20 orders (the maximum's
+permutation test; Westfall and Young, 1993). Left out: how the sample is drawn
+(``papers.sampling``).
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from sardonyx.papers.sample import Share
 
@@ -23,18 +26,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
+    Floats: TypeAlias = NDArray[np.float64]
 
-#: The fewest values in a class. There are as many classes as the root of the sample's size.
-LEAST = 10
-#: The classes of each choice of a pair, and the number of choices that are tried in pairs.
-PAIRED, TRIED = 4, 4
-RESAMPLED = 400
-#: The number of other orders of a figure's values.
-ORDERS = 200
-#: The share of draws between a bootstrap's ends, and the quantile of other orders that an
-#: explanation must exceed.
-WITHIN = 0.95
+#: The fewest values for each term of a polynomial, and its greatest degree.
+LEAST, DEGREE = 5, 8
+#: The degree of each choice in the products of a pair, and the choices that are tried in pairs.
+PAIRED, TRIED = 3, 4
+#: The number of other orders of a figure's values, and the quantile of them that an explanation
+#: must exceed.
+ORDERS, QUANTILE = 200, 0.95
+NORMAL = 1.959964
 
 
 def shares(
@@ -43,111 +44,102 @@ def shares(
     """The choices by what they explain of a figure, most first, then pairs of the first ones.
 
     ``drawn`` has each choice's value for each value of the figure. Nothing of a figure that does
-    not vary, or of fewer than two classes of values.
+    not vary, or of fewer than 20 values.
     """
     import numpy as np
 
     y = np.asarray(figure, dtype=np.float64)
-    if len(y) < 2 * LEAST or np.ptp(y) == 0:
+    if len(y) < 4 * LEAST or np.ptp(y) == 0:
         return []
+    y = y - y.mean()
     generator = np.random.default_rng(seed)
-    resampled = generator.multinomial(len(y), np.full(len(y), 1 / len(y)), RESAMPLED)
-    weights = np.vstack([np.ones(len(y)), resampled.astype(np.float64)])
     orders = np.array([generator.permutation(y) for _ in range(ORDERS)])
-    alone = {
-        (name,): classes
+    alone: dict[tuple[str, ...], Floats] = {
+        (name,): basis
         for name, values in drawn.items()
-        if (classes := _classes(values, math.isqrt(len(y)))) is not None
+        if (basis := _orthogonal(_terms(values, min(DEGREE, len(y) // LEAST)))) is not None
     }
-    most = _most(list(alone.values()), orders)
-    found = [
-        _share(names, _explained(classes, y, weights), most) for names, classes in alone.items()
-    ]
-    found.sort(key=lambda share: -share.value)
-    pairs, parts = {}, {}
+    found = _judged(alone, y, orders)
+    pairs = {}
     for a, b in itertools.combinations(found[:TRIED], 2):
         names = (*a.choices, *b.choices)
-        one, other = (_classes(drawn[name], PAIRED) for name in names)
-        if one is None or other is None:
-            continue
-        both = np.unique(one * len(y) + other, return_inverse=True)[1]
-        if (both.max() + 1) * LEAST <= 2 * len(y):
-            pairs[names], parts[names] = both, (one, other)
-    most = _most(list(pairs.values()), orders)
-    together = []
-    for names, both in pairs.items():
-        beyond = _explained(both, y, weights)
-        for part in parts[names]:
-            beyond = beyond - _explained(part, y, weights)
-        together.append(_share(names, beyond, most))
-    return [*found, *sorted(together, key=lambda share: -share.value)]
+        one, other = (_terms(drawn[name], PAIRED) for name in names)
+        products = np.einsum("na,nb->nab", one, other).reshape(len(y), -1)
+        each = np.hstack([alone[(name,)] for name in names])
+        known = each.shape[1] + products.shape[1]
+        basis = _orthogonal(np.hstack([each, products]), each.shape[1])
+        if basis is not None and LEAST * known <= 2 * len(y):
+            pairs[names] = basis
+    return [*found, *_judged(pairs, y, orders)]
 
 
-def _most(classes: Sequence[Any], orders: Floats) -> float:
-    """A high quantile of the share that the best of these classes explains of other orders."""
+def _judged(bases: Mapping[tuple[str, ...], Floats], y: Floats, orders: Floats) -> list[Share]:
+    """What each basis explains, most first, and whether that is more than chance explains."""
     import numpy as np
 
-    if not classes:
-        return 0.0
-    total = ((orders - orders.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
-    best = np.zeros(len(orders))
-    for each in classes:
-        members = np.eye(each.max() + 1)[each]
-        count = members.sum(axis=0)
-        between = ((orders @ members) ** 2 / count).sum(axis=1)
-        between = between - orders.sum(axis=1) ** 2 / len(each)
-        within = (total - between) / max(len(each) - len(count), 1)
-        best = np.maximum(best, (between - (len(count) - 1) * within) / total)
-    return float(np.quantile(best, WITHIN))
+    if not bases:
+        return []
+    best = np.max([_explained(basis, orders) for basis in bases.values()], axis=0)
+    most = float(np.quantile(best, QUANTILE))
+    found = [_share(names, basis, y, most) for names, basis in bases.items()]
+    return sorted(found, key=lambda share: -share.value)
 
 
-def _classes(values: Sequence[float | str], most: int) -> Any:
-    """The class of each value: of words the word, of numbers one of several equally full ones;
-    nothing if all are in one.
+def _terms(values: Sequence[float | str], most: int) -> Floats:
+    """Functions of a choice, a column each, that span its means: of words and of few numbers one
+    for each value, of more numbers Legendre's polynomials of their ranks.
     """
     import numpy as np
 
-    if any(isinstance(value, str) for value in values):
-        codes = np.unique(np.asarray(values, dtype=str), return_inverse=True)[1]
-    else:
-        number = np.asarray(values, dtype=np.float64)
-        known = np.unique(number)
-        wanted = max(2, min(most, len(number) // LEAST))
-        if len(known) <= wanted:
-            codes = np.searchsorted(known, number)
-        else:
-            ends = np.quantile(number, np.linspace(0, 1, wanted + 1)[1:-1])
-            codes = np.searchsorted(np.unique(ends), number, side="right")
-    return codes if codes.max() > 0 else None
+    words = any(isinstance(value, str) for value in values)
+    known, codes = np.unique(np.asarray(values, dtype=str if words else float), return_inverse=True)
+    if words or len(known) <= most:
+        every: Floats = np.eye(len(known))[codes][:, 1:]
+        return every
+    below = np.searchsorted(np.sort(codes), codes, side="left")
+    upto = np.searchsorted(np.sort(codes), codes, side="right")
+    ranks = (below + upto) / len(codes) - 1
+    curves: Floats = np.polynomial.legendre.legvander(ranks, most)[:, 1:].astype(np.float64)
+    return curves
 
 
-def _explained(classes: Any, y: Floats, weights: Floats) -> Floats:
-    """The share of ``y`` that the classes explain, under each row of weights."""
+def _orthogonal(terms: Floats, skipped: int = 0) -> Floats | None:
+    """An orthonormal basis of what the terms span beyond a constant and the first ``skipped``;
+    nothing if they are constant.
+    """
     import numpy as np
 
-    members = np.eye(classes.max() + 1)[classes]
-    count, total = weights @ members, weights @ (members * y[:, None])
-    number = weights.sum(axis=1)
-    mean = weights @ y / number
-    squares = weights @ y**2 - number * mean**2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        between = np.nansum(total**2 / count, axis=1) - number * mean**2
-        filled = (count > 0).sum(axis=1)
-        within = (squares - between) / np.maximum(number - filled, 1)
-        explained = (between - (filled - 1) * within) / squares
-    known: Floats = np.nan_to_num(explained)
-    return known
+    whole = np.hstack([np.ones((len(terms), 1)), terms])
+    q, r = np.linalg.qr(whole)
+    # A column that those before it span has nothing left.
+    kept = np.abs(np.diag(r)) > 1e-9 * np.sqrt(len(terms))
+    kept[: 1 + skipped] = False
+    return q[:, kept] if kept.any() else None
 
 
-def _share(names: tuple[str, ...], explained: Floats, most: float) -> Share:
+def _explained(basis: Floats, rows: Floats) -> Floats:
+    """The share of each row's squares that the basis explains, less what chance explains."""
+    number, terms = basis.shape
+    part = ((rows @ basis) ** 2).sum(axis=1) / (rows**2).sum(axis=1)
+    freedom = max(number - terms - 1, 1)
+    adjusted: Floats = part - (1 - part) * terms / freedom
+    return adjusted
+
+
+def _share(names: tuple[str, ...], basis: Floats, y: Floats, most: float) -> Share:
     import numpy as np
 
-    value = float(explained[0])
-    tail = (1 - WITHIN) / 2
-    low, high = np.quantile(explained[1:], [tail, 1 - tail])
+    number, terms = basis.shape
+    value = float(_explained(basis, y[None, :])[0])
+    fit, true = basis @ (basis.T @ y), max(value, 0.0)
+    variance = float((y**2).mean())
+    fit = fit * np.sqrt(true * variance / max(float((fit**2).mean()), 1e-300))
+    influence = (fit * (2 * y - fit) - true * y**2) / variance
+    of_share = float((influence**2).mean()) * number / max(number - terms - 1, 1) ** 2
+    of_chance = 4 * terms / number**2 * (1 - true) ** 2
+    half = NORMAL * float(np.sqrt(of_share + of_chance))
 
-    def within(number: float) -> float:
-        return float(min(1.0, max(0.0, number)))
+    def within(share: float) -> float:
+        return float(min(1.0, max(0.0, share)))
 
-    ends = within(2 * value - high), within(2 * value - low)
-    return Share(names, within(value), *ends, value > most)
+    return Share(names, within(value), within(value - half), within(value + half), value > most)

@@ -1,9 +1,9 @@
 """Intervals of shares: over cells, and over workloads and cells both.
 
 Words about a design are about programs, of which a paper has few. An interval over cells says what
-other machines would show on these workloads; on other workloads it covers 25 to 97 % (research in
-``tools/coverage.py``). Left out: what is counted (``papers.sampling``), and shares of variance
-(``papers.indices``).
+other machines would show on these workloads; on other workloads it covers 26 to 98 %
+(``tools/shares_coverage.py``). Left out: what is counted (``papers.sampling``), and shares of
+variance (``papers.indices``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How often intervals of a share hold the true share: ``python tools/coverage.py [TRIALS]``.
+"""How often intervals of a share hold the true share: ``python tools/shares_coverage.py [TRIALS]``.
 
 A world has workloads and cells whose effects, and one of each pair, are normal; a pair holds if
 their sum is positive. In each trial new workloads and new cells are drawn. Printed are the share of
