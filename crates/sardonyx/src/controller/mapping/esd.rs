@@ -335,7 +335,13 @@ impl Esd {
 
     /// Whether nothing refers to the place of an entry any more, and the step after which that is known. The mapping in
     /// `entry` may have left the cache meanwhile.
-    fn is_freed(&mut self, hit: Similar, entry: &mut AmtEntry, after: Step, plan: &mut Plan) -> At<bool> {
+    fn is_freed(
+        &mut self,
+        hit: Similar,
+        entry: &mut AmtEntry,
+        after: Step,
+        plan: &mut Plan,
+    ) -> At<bool> {
         if self.forget == Forget::AtOnce || self.reclaim == Reclaim::Paper {
             return At::new(false, after);
         }
