@@ -115,6 +115,14 @@ def test_the_same_run_twice_is_an_error() -> None:
         Results.from_document(document)
 
 
+def test_epochs_have_lists_of_one_length() -> None:
+    document = tiny()
+    columns = {"reads": [1, 2, 3], "mean_read_latency_ns": [1.0, 2.0]}
+    document["runs"][0]["epochs"] = {"begin_ns": 0, "width_ns": 1, "columns": columns}
+    with pytest.raises(ResultsError, match=r"runs\[0\].epochs: its lists have several lengths"):
+        Results.from_document(document)
+
+
 def test_a_truncated_file_is_named_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     path.write_text(json.dumps(TINY, indent=1)[:-5])

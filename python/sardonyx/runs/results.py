@@ -580,6 +580,13 @@ class Results:
                     "remove one of them, or give each its own variant",
                 )
             seen.add(key)
+            columns = run.epochs.columns if run.epochs else {}
+            if len({len(values) for values in columns.values()}) > 1:
+                raise ResultsError(
+                    f"{source}, runs[{index}].epochs",
+                    "its lists have several lengths",
+                    "compare again: each has a value for every epoch",
+                )
         return results
 
 
