@@ -43,8 +43,6 @@ from sardonyx.papers import headlines
 from sardonyx.papers.reproduction import Asked, BesidePaper, Plan, document
 from sardonyx.papers.sample import Sample
 from sardonyx.papers.sampling import (
-    CELLS,
-    QUICK_CELLS,
     Sampled,
     Sampling,
     population_document,
@@ -104,7 +102,8 @@ class Reproduce(Options):
         typer.Option(
             min=0,
             max=100_000,
-            help="Cells of the sample; default: 200, of --quick 40; 0 leaves the sample out.",
+            help="Cells of the sample; default: 200, of --quick 40 (pageforge: 40 and 8); 0 leaves "
+            "the sample out.",
         ),
     ] = None
     population: Annotated[
@@ -199,8 +198,10 @@ def _population(asked: Reproduce, plan: Plan) -> None:
 
 def _reproduce(asked: Reproduce, plan: Plan, target: Path, draws: int) -> None:
     workers, json_to = asked.workers, asked.json_to
-    usual = QUICK_CELLS if asked.quick else CELLS
-    cells = usual if asked.cells is None else asked.cells
+    cells = asked.cells
+    if cells is None:
+        of = plan.sampled
+        cells = 0 if of is None else of.quick_cells if asked.quick else of.cells
     with output_directory(target):
         known_origin = origin.origin(
             [point.source for point in plan.runs.points]

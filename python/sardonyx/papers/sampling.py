@@ -70,6 +70,9 @@ class Sampled:
     overrides: Sequence[Setting] = ()
     note: str = ""
     worlds: tuple[World, ...] = ()
+    #: The number of cells, and of a quick sample.
+    cells: int = CELLS
+    quick_cells: int = QUICK_CELLS
 
 
 @dataclass(slots=True)

@@ -109,6 +109,8 @@ FULL = Scale(360, 30, 64, (SHORT, LONG))
 QUICK = Scale(40, 8, 24, (SHORT,))
 #: The scale of a cell of the sample, which has hundreds of them.
 CELL = Scale(20, 4, 16, ())
+#: The number of cells, and of a quick sample: one takes half a minute or more.
+CELLS = (40, 8)
 
 
 def points(applications: Sequence[str], scale: Scale) -> list[TimedPoint]:
@@ -502,7 +504,11 @@ def sampled(asked: Asked, applications: Sequence[str]) -> Sampled:
         "A cell is a machine on which each application runs, once merging has settled, over a "
         f"window of {scale.window_ms} ms and virtual machines of {scale.vm_mib} MiB."
     )
-    return Sampled(tuple(applications), choices, runs, claims, asked.machine, asked.overrides, note)
+    cells, quick_cells = CELLS
+    return Sampled(
+        tuple(applications), choices, runs, claims, asked.machine, asked.overrides, note,
+        cells=cells, quick_cells=quick_cells,
+    )  # fmt: skip
 
 
 def note(scale: Scale, images: Sequence[str], results_of: Sequence[str]) -> str:
