@@ -198,7 +198,11 @@ fn reads_of(kind: &str) {
         let Some(data) = read.data else { continue };
         let number = u64::from_le_bytes(data[..8].try_into().unwrap()).wrapping_sub(0xF11E_0000);
         if let Some(found) = found.get_mut(number as usize) {
-            assert_eq!(data, numbered(number), "line {number} is as before the store");
+            assert_eq!(
+                data,
+                numbered(number),
+                "line {number} is as before the store"
+            );
             *found += 1;
         }
     }
@@ -206,7 +210,12 @@ fn reads_of(kind: &str) {
     // a shared one has no other line fetched but that of the second store.
     for (line, times) in found.iter().enumerate() {
         let (loaded, shared) = (line / 64 % 2 == 0, kind == "shared");
-        let known = loaded || if shared { line % 64 == 9 } else { line % 64 != 7 };
+        let known = loaded
+            || if shared {
+                line % 64 == 9
+            } else {
+                line % 64 != 7
+            };
         assert_eq!(*times, usize::from(known), "{kind}, line {line}");
     }
 }

@@ -58,7 +58,9 @@ impl Contents {
     fn take(&mut self, first: u64, lines: u64) -> Vec<(u64, Line)> {
         let within = first..first.saturating_add(lines);
         let found: Vec<u64> = match lines < self.lines.len() as u64 {
-            true => within.filter(|at| self.lines.contains_key(&Virtual(*at))).collect(),
+            true => within
+                .filter(|at| self.lines.contains_key(&Virtual(*at)))
+                .collect(),
             false => {
                 let all = self.lines.keys().map(|line| line.0);
                 all.filter(|at| within.contains(at)).collect()

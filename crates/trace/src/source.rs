@@ -166,7 +166,9 @@ impl Source {
             };
             let over = (self.skip - self.skipped).min(batch.len() as u64);
             self.skipped += over;
-            batch.drain(..over as usize).for_each(|record| self.before.see(&record));
+            batch
+                .drain(..over as usize)
+                .for_each(|record| self.before.see(&record));
             if over == 0 || !batch.is_empty() {
                 break;
             }
