@@ -75,8 +75,9 @@ def compare(
     transactions), or ``warmup_share`` of the run, warm the memory up and are left out of the
     statistics; ``copies`` cores run the trace at once, each in its own address space, with
     contents of its own if ``distinct``; with ``threads`` each thread of a recording has a core of
-    its own, in one address space, and accesses to a line keep their order; ``verify`` holds each read to what was written last to its
-    line, and another byte is an error; ``jobs`` run at once (default: one a core).
+    its own, in one address space, and accesses to a line keep their order; ``verify`` holds each
+    read to what was written last to its line, and another byte is an error; ``jobs`` run at once
+    (default: one a core).
 
     ``sample`` times only some windows of each trace, as in ``"50x10000"`` (windows and requests of
     each; ``"50x10000+2000"`` has so many more before each that do not count): figures are then

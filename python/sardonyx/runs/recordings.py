@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 SUFFIX = ".parquet"
-#: Recordings whose threads run on several cores lie here, and are not among those that run by default.
+#: The folder of recordings for ``compare --threads``, which do not run by default.
 THREADS = "threads"
 #: The folders of recordings: in the installed package, and in a checkout.
 PLACES = (Path(__file__).parents[1] / "traces", Path(__file__).parents[3] / "traces")
