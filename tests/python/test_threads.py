@@ -14,10 +14,10 @@ TRACE = "sort-threads"
 
 
 def test_each_thread_has_a_core(sardonyx: Program, tmp_path: Path) -> None:
-    words = ("compare", TRACE, "--designs", "baseline", "--limit", "3000", "--out")
+    words = ("compare", TRACE, "--designs", "baseline,esd", "--limit", "3000", "--out")
     done = sardonyx(*words, "out", "--threads", "--copies", "2")
     assert done.status == 0, done.err
-    (run,) = Results.load(tmp_path / "out").runs
+    run = Results.load(tmp_path / "out").runs[0]
     assert run.threads and run.threads > 1 and run.cores == 2 * run.threads
     told = " ".join(done.out.split())
     assert f"{run.cores} cores ran each trace, a core for each thread." in told
@@ -60,5 +60,5 @@ def test_what_has_no_threads_is_refused(
 
 
 def test_python_refuses_it_too() -> None:
-    with pytest.raises(SardonyxError, match="sqlite3 has one thread; leave --threads out"):
+    with pytest.raises(SardonyxError, match="sqlite3 has one thread; leave threads out"):
         compare("sqlite3", "esd", threads=True)
