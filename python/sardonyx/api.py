@@ -50,6 +50,7 @@ def compare(
     warmup_share: float = 0.0,
     copies: int = 1,
     distinct: bool = False,
+    threads: bool = False,
     verify: bool = True,
     sample: str | None = None,
     program: ProgramSource | Mapping[str, int] | None = None,
@@ -73,8 +74,10 @@ def compare(
     ``limit`` ends each trace after so many records; ``warmup`` requests (of programs:
     transactions), or ``warmup_share`` of the run, warm the memory up and are left out of the
     statistics; ``copies`` cores run the trace at once, each in its own address space, with
-    contents of its own if ``distinct``; ``verify`` holds each read to what was written last to its
-    line, and another byte is an error; ``jobs`` run at once (default: one a core).
+    contents of its own if ``distinct``; with ``threads`` each thread of a recording has a core of
+    its own, in one address space, and accesses to a line keep their order; ``verify`` holds each
+    read to what was written last to its line, and another byte is an error; ``jobs`` run at once
+    (default: one a core).
 
     ``sample`` times only some windows of each trace, as in ``"50x10000"`` (windows and requests of
     each; ``"50x10000+2000"`` has so many more before each that do not count): figures are then
@@ -107,6 +110,7 @@ def compare(
         arguments.share("warmup_share", warmup_share),
         None if sample is None else parse_sample(arguments.text("sample", sample), sizes.seed),
         verify=bool(verify),
+        threads=bool(threads),
     )
     planned = points(
         arguments.names("traces", traces),

@@ -363,6 +363,8 @@ class Job(Value):
     requests: RequestsFile | None = None
     #: Windows of the run are timed, and the rest changes state without a clock.
     sample: SampleQuestion | None = None
+    #: Each thread of a recording has a core of its own in each copy, in one address space.
+    threads: bool = False
     #: A timeline of the run is written.
     timeline: TimelineFile | None = None
     #: Each read is held to what was written last to its line.

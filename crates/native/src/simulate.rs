@@ -8,7 +8,7 @@ use sardonyx::config::Machine;
 use sardonyx::controller::designs as registry;
 use sardonyx::figures::Figure;
 use sardonyx::machine::recordings::{self, Options};
-use sardonyx::machine::{self, LEAST_WINDOWS, Outcome, Sampling, System, outcome};
+use sardonyx::machine::{self, LEAST_WINDOWS, Outcome, Sampling, System, Threads, outcome};
 use sardonyx::medium::params::EngineParams;
 use sardonyx::stats::Cause;
 use sardonyx::trace::Level;
@@ -44,6 +44,9 @@ pub struct Job {
     /// The share of contents that each copy has for itself; at 1 a generated trace has a seed of its own in each.
     #[serde(default)]
     distinct: f64,
+    /// Each thread of a recording has a core of its own in each copy, in one address space.
+    #[serde(default)]
+    threads: bool,
     /// Each read is held to what was written last to its line.
     #[serde(default = "yes")]
     verify: bool,
@@ -166,6 +169,38 @@ impl Job {
         }
     }
 
+    /// The threads of the job's recording, if each is to have a core of its own.
+    fn thread_cores(&self) -> PyResult<Option<Threads>> {
+        if !self.threads {
+            return Ok(None);
+        }
+        let refused = |what: String| {
+            let remedy = "leave --threads out";
+            Err(bad(format!("--threads: {what}; {remedy}")))
+        };
+        match &self.source {
+            Source::Trace(_) if self.sample.is_some() => {
+                return refused("plays whole runs, and --sample times windows".to_owned());
+            }
+            Source::Trace(_) => {}
+            Source::Synth(synth) => {
+                return refused(format!("{} is generated, and has no threads", synth.name));
+            }
+            Source::Program(program) => {
+                return refused(format!("{} is no recording", program.name));
+            }
+            Source::Mix(_) => return refused("a mix plays each trace on one core".to_owned()),
+        }
+        let source = self.source.open()?;
+        let name = source.name().to_owned();
+        let threads = Threads::of(source).map_err(bad)?;
+        threads.check_copies(&name, self.copies).map_err(bad)?;
+        if threads.number() == 1 {
+            return refused(format!("{name} has one thread"));
+        }
+        Ok(Some(threads))
+    }
+
     fn share_of(&self, all: u64) -> u64 {
         (all as f64 * self.warmup_share) as u64
     }
@@ -199,6 +234,7 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
     let ran = py.detach(|| {
         let machine = Machine::load(&job.machine, &job.overrides).map_err(bad)?;
         let Job { design, warmup, .. } = &job;
+        let threads = job.thread_cores()?;
         let sampling = job.sampling()?;
         let mut sampled = None;
         let outcome = match &job.source {
@@ -224,8 +260,17 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
                     None => {
                         let warmup = warmup + job.share_of_requests()?;
                         let options = Options { warmup, distinct };
-                        let system = recordings::system(&machine, design, copies, options);
-                        let of = machine.with_cores(source.members().len() * job.copies as usize);
+                        let cores = match &threads {
+                            None => copies.len(),
+                            Some(threads) => copies.len() * threads.number(),
+                        };
+                        let system = match &threads {
+                            None => recordings::system(&machine, design, copies, options),
+                            Some(threads) => {
+                                recordings::by_thread(&machine, design, copies, threads, options)
+                            }
+                        };
+                        let of = machine.with_cores(cores);
                         job.play(system.map_err(bad)?, &mut tell, &of.engine)?
                     }
                     Some((sampling, counted)) => {
@@ -255,6 +300,9 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
         });
         if let Source::Mix(_) = &job.source {
             told["core_ipc"] = json!(outcome.core_ipc);
+        }
+        if let Some(threads) = threads {
+            told["threads"] = json!(threads.number());
         }
         if let Some(sampled) = sampled {
             told["sample"] = sampled;
@@ -319,6 +367,7 @@ pub fn causes() -> String {
 pub fn check_job(job_json: &str) -> PyResult<()> {
     let job: Job = read(job_json)?;
     let machine = Machine::load(&job.machine, &job.overrides).map_err(bad)?;
+    job.thread_cores()?;
     if let Source::Program(program) = &job.source {
         let spec = program.spec(durability(&job.design, program.software_log)?);
         timed::check(&machine, &spec, job.copies as usize).map_err(bad)?;

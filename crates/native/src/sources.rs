@@ -55,7 +55,7 @@ pub struct TraceSource {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SynthSource {
-    name: String,
+    pub name: String,
     records: Option<u64>,
     #[serde(default)]
     seed: u64,

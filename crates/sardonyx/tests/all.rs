@@ -34,6 +34,7 @@ mod sim_presets;
 mod sim_programs;
 mod sim_run;
 mod sim_sample;
+mod sim_threads;
 mod trace_info;
 mod verified;
 

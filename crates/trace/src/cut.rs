@@ -39,7 +39,7 @@ pub fn cut(
     provenance.more.insert("cut".to_owned(), note);
     let mut writer = TraceWriter::with_level(to, provenance, CUT_LEVEL)?;
     let mut kept = Source::from(reader).skip(skip).limit(limit);
-    kept.each(progress, |record| Ok(writer.push(record)?))?;
+    kept.each(progress, |record| writer.push(record))?;
     writer.finish()
 }
 

@@ -92,6 +92,13 @@ class Compare(Options):
     distinct: Annotated[
         bool, typer.Option("--distinct", help="Give each copy contents of its own.")
     ] = False
+    threads: Annotated[
+        bool,
+        typer.Option(
+            "--threads",
+            help="Play each thread of a recording on a core of its own, in one address space.",
+        ),
+    ] = False
     no_verify: Annotated[
         bool, typer.Option("--no-verify", help="Do not hold reads to what was written.")
     ] = False
@@ -163,6 +170,7 @@ class Compare(Options):
     "arrivals",
     "distinct",
     "sample",
+    "threads",
     "no_verify",
     "transactions",
     "transaction_size",
@@ -187,6 +195,8 @@ def compare(asked: Compare) -> None:
 
     sardonyx compare redis --cores 8 --distinct --warmup 50%
 
+    sardonyx compare x264-threads --threads
+
     sardonyx compare btree queue --machine sca --designs no-encryption,fca,sca --cores 4
 
     sardonyx compare traces/*.parquet --sensitivity --out results/all
@@ -209,6 +219,7 @@ def compare(asked: Compare) -> None:
     shared = Settings(
         *(asked.machine, overrides, count, asked.copies, distinct, share, sample),
         verify=not asked.no_verify,
+        threads=asked.threads,
     )
     chosen = parts(asked.designs)
     limit, sizes = asked.limit if runs_traces else None, ProgramSource()

@@ -204,9 +204,11 @@ def worth_warnings(traces: Sequence[Trace]) -> list[Text]:
 
 
 def _cores(comparison: Comparison) -> str:
-    copies = sorted({run.copies for run in comparison.runs()})
-    number = " or ".join(map(str, copies))
-    return f"{number} {'core' if copies == [1] else 'cores'} ran each trace."
+    runs = comparison.runs()
+    cores = sorted({run.cores for run in runs})
+    number = " or ".join(map(str, cores))
+    threads = ", a core for each thread" if any(run.threads for run in runs) else ""
+    return f"{number} {'core' if cores == [1] else 'cores'} ran each trace{threads}."
 
 
 def in_lines(key: str, most: int = 20) -> str:

@@ -73,7 +73,7 @@ class Comparison:
 def _workload_label(run: Run, settings: Sequence[tuple[str, int]]) -> str:
     label = run.trace
     if len({copies for _, copies in settings}) > 1:
-        label += f" ×{run.copies}"
+        label += f" ×{run.cores}"
     if len({machine for machine, _ in settings}) > 1:
         label += f" @{run.machine}"
     return label

@@ -212,7 +212,7 @@ def side_of(results: Results, name: str, origin: Origin) -> Side:
 
 def _subject(run: Run, several: bool) -> Subject:
     """The subject of a run; with ``several`` the machine, too, tells runs apart."""
-    cores = f"{run.copies} cores" if run.copies > 1 else ""
+    cores = f"{run.cores} cores" if run.cores > 1 else ""
     machine = run.machine if several else ""
     return run.trace, run.design, " ".join(filter(None, (machine, cores, run.variant_label)))
 

@@ -53,6 +53,8 @@ class Settings:
     sample: SampleQuestion | None = None
     #: Whether each read is compared with what was written last to its line.
     verify: bool = True
+    #: Whether each thread of a recording has a core of its own.
+    threads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,7 @@ class Point:
             copies=self.copies or shared.copies,
             distinct=shared.distinct,
             sample=shared.sample,
+            threads=shared.threads,
             verify=shared.verify,
         )
 
@@ -171,7 +174,8 @@ def check(points: Sequence[Point], shared: Settings) -> None:
         if isinstance(job.source, ProgramSource) or job.sample is not None:
             _core.check_job(job.json())
     for job in reversed(first.values()):
-        if isinstance(job.source, TraceSource) and job.sample is None:
+        plain = isinstance(job.source, TraceSource) and job.sample is None
+        if plain or job.threads:
             _core.check_job(job.json())
 
 

@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 
 SUFFIX = ".parquet"
+#: The folder of recordings for ``compare --threads``, which do not run by default.
+THREADS = "threads"
 #: The folders of recordings: in the installed package, and in a checkout.
 PLACES = (Path(__file__).parents[1] / "traces", Path(__file__).parents[3] / "traces")
 
@@ -17,11 +19,22 @@ PLACES = (Path(__file__).parents[1] / "traces", Path(__file__).parents[3] / "tra
 @cache
 def recordings() -> dict[str, Path]:
     """The path of each recording by its name, in the order of names."""
+    return _in("")
+
+
+@cache
+def threaded() -> dict[str, Path]:
+    """The paths of recordings for ``compare --threads``, which are not in ``recordings``."""
+    return _in(THREADS)
+
+
+def _in(part: str) -> dict[str, Path]:
     folder = next((place for place in PLACES if place.is_dir()), None)
-    return {} if folder is None else {path.stem: path for path in sorted(folder.glob(f"*{SUFFIX}"))}
+    found = [] if folder is None else sorted((folder / part).glob(f"*{SUFFIX}"))
+    return {path.stem: path for path in found}
 
 
 def path_of(text: str) -> str:
     """The path of the recording that ``text`` names; ``text`` itself if it names a file or none."""
-    found = recordings().get(text)
+    found = recordings().get(text) or threaded().get(text)
     return text if found is None or Path(text).is_file() else str(found)

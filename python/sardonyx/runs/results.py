@@ -106,6 +106,10 @@ def _count(value: object) -> object:
     return value
 
 
+def _maybe_count(value: object) -> object:
+    return None if value is None else _count(value)
+
+
 def _cumulative(points: object) -> object:
     """Pairs of a latency and the fraction of requests within it, both growing."""
     if not isinstance(points, list | tuple):
@@ -355,6 +359,13 @@ class Run:
     seeds: Seeds | None = None
     #: The programs of a mix.
     mix: tuple[Mixed, ...] | None = None
+    #: The threads of the trace, if each copy of it ran on so many cores.
+    threads: Annotated[int | None, Checked(_maybe_count)] = None
+
+    @property
+    def cores(self) -> int:
+        """The cores that ran."""
+        return self.copies * (self.threads or 1)
 
     def metric(self, name: str) -> float | None:
         """The metric, or ``None`` where the run has none of that name."""
@@ -542,7 +553,7 @@ class Results:
         if self.sensitivity is None:
             del document["sensitivity"]
         for run in document["runs"]:
-            for name in ("sample", "epochs", "usage", "seeds", "mix"):
+            for name in ("sample", "epochs", "usage", "seeds", "mix", "threads"):
                 if run[name] is None:
                     del run[name]
         return document

@@ -224,6 +224,7 @@ class Simulated:
             "verify": job.verify,
             "warmup": job.warmup if not job.warmup_share else f"{100 * job.warmup_share!r}%",
         }
+        row |= {"threads": True} if job.threads else {}
         if isinstance(source, ProgramSource):
             row |= {
                 "trace": source.name,

@@ -75,7 +75,7 @@ pub enum AgentAnswer {
     Line(Waiter, Time),
     /// A write, or a write-back of counters, has been in the persistence domain since this time.
     Accepted(Time),
-    /// A core has rung the agent's doorbell at this time.
+    /// A core has rung the agent's doorbell at this time: a module's, or that of a core that waits for it.
     Rung(Time),
 }
 

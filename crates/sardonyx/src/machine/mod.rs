@@ -40,6 +40,6 @@ pub use page_table::{
 };
 pub use port::{Backing, Port};
 pub use sampled::{LEAST_WINDOWS, Sample, Sampling, TAIL};
-pub use streams::{Access, Copies, LOOK_AHEAD, Stream, TraceOps};
+pub use streams::{Access, Copies, HELD, LOOK_AHEAD, Stream, Threads, TraceOps};
 pub use system::{System, Warmup};
 pub use untimed::{UntimedMemory, noise, read_untimed, write_untimed};

@@ -55,6 +55,8 @@ pub enum AddressSpace {
     Framed(PageFrames),
     /// A kernel decides where pages lie.
     Mapped(Arc<Mapped>),
+    /// The space of this other agent.
+    Of(usize),
 }
 
 /// Lines from here on are memory's own, as a kernel addresses them, whatever the page table contains.
@@ -131,6 +133,7 @@ impl PageTable {
             AddressSpace::Identity { .. } => Ok(Logical(line.0)),
             AddressSpace::Framed(frames) => frames.map(line),
             AddressSpace::Mapped(mapped) => Ok(mapped.translate(line)),
+            &mut AddressSpace::Of(other) => self.translate(other, line),
         }
     }
 
@@ -140,6 +143,7 @@ impl PageTable {
         match &self.spaces[core] {
             AddressSpace::Mapped(mapped) => mapped.is_protected(line),
             AddressSpace::Identity { .. } | AddressSpace::Framed(_) => false,
+            &AddressSpace::Of(other) => self.is_protected(other, line),
         }
     }
 
@@ -150,6 +154,7 @@ impl PageTable {
             AddressSpace::Identity { .. } => Some(Logical(line.0)),
             AddressSpace::Framed(frames) => frames.peek(line),
             AddressSpace::Mapped(mapped) => Some(mapped.translate(line)),
+            &mut AddressSpace::Of(other) => self.peek(other, line),
         }
     }
 
@@ -159,6 +164,7 @@ impl PageTable {
             AddressSpace::Identity { pages } => *pages,
             AddressSpace::Framed(frames) => frames.used(),
             AddressSpace::Mapped(mapped) => mapped.entries.len() as u64,
+            AddressSpace::Of(_) => 0,
         });
         pages.sum()
     }

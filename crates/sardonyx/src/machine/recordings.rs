@@ -1,8 +1,8 @@
 //! Recorded traces as runs, by the level at which they were taken.
 
 use super::{
-    Agent, Copies, Outcome, PAGE_LINES, Player, RunError, Stream, System, TraceBus, TraceCore,
-    TraceOps, TraceUse, Warmup,
+    AddressSpace, Agent, Copies, Outcome, PAGE_LINES, Player, RunError, Stream, System, Threads,
+    TraceBus, TraceCore, TraceOps, TraceUse, Warmup,
 };
 use crate::config::Machine;
 use crate::line::LINE_BYTES;
@@ -110,6 +110,58 @@ pub fn system(
             },
         });
     }
+    of_agents(machine, design, agents, spaces, options)
+}
+
+/// Makes a machine of `design` that plays each thread of each of `sources` on a core of its own. The sources are copies
+/// of one recording, taken below caches, which has `threads`. Those of a copy share its address space, where pages take
+/// frames in the recorded order, and access each line in the recorded order.
+///
+/// # Errors
+/// As [`system`].
+pub fn by_thread(
+    machine: &Machine,
+    design: &str,
+    sources: Vec<Source>,
+    threads: &Threads,
+    options: Options,
+) -> Result<System<'static>, RunError> {
+    let (of, distinct) = (sources.len() as u32, options.distinct);
+    let machine = &machine.with_cores(sources.len() * threads.number());
+    let lines = machine.engine.medium.geometry.lines();
+    let skew = machine.settings.get(&COPIES_SKEW);
+    let mut agents: Vec<Box<dyn Agent>> = Vec::new();
+    let mut spaces = Vec::new();
+    for (copy, source) in sources.into_iter().enumerate() {
+        let copy = copy as u32;
+        let copies = Copies { copy, of, distinct };
+        let (first, trace) = (agents.len(), source.name().to_owned());
+        let mut frames = copies.frames(lines, addresses(machine, &source), skew);
+        let taken = threads.touch(&mut frames);
+        taken.map_err(|why| RunError::Memory { trace, why })?;
+        spaces.push(AddressSpace::Framed(frames));
+        for (thread, stream) in threads
+            .streams(source, copies, first)?
+            .into_iter()
+            .enumerate()
+        {
+            if thread > 0 {
+                spaces.push(AddressSpace::Of(first));
+            }
+            let core = TraceCore::new(first + thread, &machine.core, stream);
+            agents.push(Box::new(core));
+        }
+    }
+    of_agents(machine, design, agents, spaces, options)
+}
+
+fn of_agents(
+    machine: &Machine,
+    design: &str,
+    agents: Vec<Box<dyn Agent>>,
+    spaces: Vec<AddressSpace>,
+    options: Options,
+) -> Result<System<'static>, RunError> {
     let warmup = Warmup::Requests(options.warmup);
     let mut memory = Memory::new(machine, design)?;
     memory.check(Some(Box::default()));

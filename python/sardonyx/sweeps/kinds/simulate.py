@@ -43,6 +43,7 @@ class SimulateOptions(Designed):
     software_log: bool = True
     copies: Cores = 1
     distinct: float = 0.0
+    threads: bool = False
     verify: bool = True
     transactions: Positive = PROGRAM.transactions
     transaction_size: Bytes = PROGRAM.item_bytes
@@ -99,15 +100,16 @@ class Simulate(Kind):
             warmup_share=warmup_share,
             copies=options.copies,
             distinct=options.distinct,
+            threads=options.threads,
             verify=options.verify,
         )
         said = source.document("path")
         names = self.inputs(subject)
         if names:
             said["sha256"] = inputs[subject].sha256
-        identity = job.document(
-            "source", "machine", "overrides", "timeline", "requests", "commands"
-        )
+        left_out = ["source", "machine", "overrides", "timeline", "requests", "commands"]
+        # Points without it keep the names that they had before there was the option.
+        identity = job.document(*left_out, *([] if job.threads else ["threads"]))
         identity |= {"kind": self.name, "source": said, "machine": machine, "repeat": repeat}
         identity |= of_classes(options.design)
 
@@ -128,7 +130,7 @@ class Simulate(Kind):
         effective(options.machine, keys)
         _ = options.warmed
         source = self._source(subject, options, at)
-        if not isinstance(source, SynthSource):
+        if options.threads or not isinstance(source, SynthSource):
             program = isinstance(source, ProgramSource)
             job = Job(
                 source=source.replace(seed=0) if program else source,
@@ -136,6 +138,7 @@ class Simulate(Kind):
                 machine=options.machine,
                 overrides=keys,
                 copies=options.copies,
+                threads=options.threads,
             )
             check_job(job.json())
 
@@ -193,6 +196,7 @@ class Simulate(Kind):
         if options.window is not None or options.distinct not in (0, 1) or not options.software_log:
             return ()  # `compare` has no such option
         words += ["--distinct"] if options.distinct else []
+        words += ["--threads"] if options.threads else []
         return (*words, *([] if options.verify else ["--no-verify"]))
 
 

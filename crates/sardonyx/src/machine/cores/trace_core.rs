@@ -81,6 +81,10 @@ pub struct TraceCore {
     /// Gap instructions between the last access taken and the head.
     gap: u64,
     head: TraceHead,
+    /// Whether other threads of its recording come before the head.
+    held: bool,
+    /// Ticks at which the last of these had come.
+    freed: u64,
     /// The lag of fetch behind full speed since time 0.
     fetch_lag: u64,
     fetched: u64,
@@ -108,6 +112,8 @@ impl TraceCore {
             at: 0,
             gap: 0,
             head: TraceHead::Blocked,
+            held: false,
+            freed: 0,
             fetch_lag: 0,
             fetched: 0,
             written: 0,
@@ -202,9 +208,27 @@ impl TraceCore {
         self.time(retired.max(self.written))
     }
 
+    /// Goes on at `now`, because an access of another thread that comes before the head has been issued, or the head has
+    /// been read. The head does not arrive earlier, so the wait is no latency of memory.
+    fn release(&mut self, now: Time) {
+        self.freed = now.ps() * self.window.width;
+        if self.stream.peek(0).is_some() {
+            self.held = self.stream.must_wait();
+            self.settle();
+        } else {
+            self.stream.take_share();
+            self.advance();
+        }
+    }
+
     fn advance(&mut self) {
+        self.held = self.stream.must_wait();
         let gap = match self.stream.peek(0) {
             Some(access) => access.gap,
+            None if self.held => {
+                self.head = TraceHead::Blocked;
+                return;
+            }
             None => self.stream.trailing_gap(),
         };
         self.gap = self.pace.slots(gap);
@@ -215,6 +239,9 @@ impl TraceCore {
     /// Computes when the head is fetched, if the answers so far tell.
     fn settle(&mut self) {
         self.head = TraceHead::Blocked;
+        if self.held {
+            return;
+        }
         if self.gap > 0 {
             if !self.pass_window(self.at - 1) {
                 return;
@@ -229,7 +256,7 @@ impl TraceCore {
         if !self.pass_window(self.at) {
             return;
         }
-        let mut fetch = self.at * self.window.slot + self.fetch_lag;
+        let mut fetch = (self.at * self.window.slot + self.fetch_lag).max(self.freed);
         if kind == Direction::Read {
             match self.mshrs.free(fetch) {
                 Some(free) => fetch = free,
@@ -282,7 +309,11 @@ impl Agent for TraceCore {
 
     fn run(&mut self, port: &mut Port, _limit: Time) -> Result<(), RunError> {
         let arrival = self.next_arrival().expect("a head access");
-        let taken = self.take(arrival.max(port.now()))?;
+        let now = arrival.max(port.now());
+        let taken = self.take(now)?;
+        for other in self.stream.freed() {
+            port.ring(other, now);
+        }
         if let Some(ahead) = self.stream.peek(HINT_AHEAD) {
             port.touch_memory_ahead(self.core, ahead.line);
         }
@@ -299,8 +330,12 @@ impl Agent for TraceCore {
     }
 
     fn answered(&mut self, answer: AgentAnswer) {
-        if let AgentAnswer::Line(waiter, at) = answer {
-            self.read_done(ReadId(waiter.load.expect("a read")), at);
+        match answer {
+            AgentAnswer::Line(waiter, at) => {
+                self.read_done(ReadId(waiter.load.expect("a read")), at);
+            }
+            AgentAnswer::Rung(at) => self.release(at),
+            AgentAnswer::Accepted(_) => {}
         }
     }
 
@@ -309,7 +344,12 @@ impl Agent for TraceCore {
     }
 
     fn last(&self) -> (String, Option<Virtual>) {
-        (format!("record {}", self.stream.taken()), Some(self.line))
+        let of = self.stream.thread();
+        let of = of.map_or_else(String::new, |thread| format!(" of thread {thread}"));
+        (
+            format!("record {}{of}", self.stream.taken()),
+            Some(self.line),
+        )
     }
 
     fn figures(&self) -> CoreFigures {
@@ -322,7 +362,11 @@ impl Agent for TraceCore {
     }
 
     fn passing(&mut self) -> Option<&mut dyn Passing> {
-        Some(self)
+        // Without a clock the cores take turns, which is not the recorded order.
+        match self.stream.thread() {
+            Some(_) => None,
+            None => Some(self),
+        }
     }
 }
 

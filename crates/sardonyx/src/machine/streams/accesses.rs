@@ -12,7 +12,9 @@ use crate::machine::RunError;
 use crate::machine::{AddressSpace, PageFrames, TraceUse};
 use crate::medium::params::Addresses;
 use crate::stats::Direction;
-use crate::trace::{CLOCK_REMEDY, GapUnit, Op, Record, Source};
+use crate::trace::{CLOCK_REMEDY, GapUnit, Op, Record, Source, TraceError};
+
+use super::threads::ThreadShare;
 
 /// Accesses that [`Stream::peek`] can see ahead, if the trace has as many.
 pub const LOOK_AHEAD: usize = 32;
@@ -67,9 +69,18 @@ impl Copies {
     /// The copy's share of a machine with `capacity_lines` lines. Its first page lies `skew` further into the share
     /// than that of the copy before.
     pub fn space(self, capacity_lines: u64, addresses: Addresses, skew: u64) -> AddressSpace {
+        AddressSpace::Framed(self.frames(capacity_lines, addresses, skew))
+    }
+
+    pub(in crate::machine) fn frames(
+        self,
+        capacity_lines: u64,
+        addresses: Addresses,
+        skew: u64,
+    ) -> PageFrames {
         let frames = PageFrames::share(capacity_lines, self.copy, self.of);
         let frames = frames.skewed(u64::from(self.copy) * skew);
-        AddressSpace::Framed(frames.placed(addresses))
+        frames.placed(addresses)
     }
 
     pub(super) fn own(self) -> Option<OwnContents> {
@@ -80,14 +91,25 @@ impl Copies {
     }
 }
 
+enum Origin {
+    Trace(Box<TraceRecords>),
+    /// One thread of a recording whose other threads run on other cores.
+    Thread(ThreadShare),
+}
+
+struct TraceRecords {
+    source: Source,
+    batch: Vec<Record>,
+    at: usize,
+}
+
 /// The accesses of one core.
 pub struct Stream {
-    source: Source,
+    name: String,
+    origin: Origin,
     unit: GapUnit,
     clock_khz: Option<u64>,
     own: Option<OwnContents>,
-    batch: Vec<Record>,
-    at: usize,
     ended: bool,
     gap: u64,
     skipped: u64,
@@ -109,27 +131,44 @@ impl Stream {
             problem: format!("its clock_mhz is {clock}"),
             remedy: CLOCK_REMEDY,
         })?;
+        let name = source.name().to_owned();
+        let (batch, at) = (Vec::new(), 0);
+        let origin = Origin::Trace(Box::new(TraceRecords { source, batch, at }));
         let mut stream = Stream {
-            unit: provenance.gap_unit,
             clock_khz,
-            source,
             own: copies.own(),
-            batch: Vec::new(),
-            at: 0,
+            ..Stream::empty(name, origin, provenance.gap_unit)
+        };
+        stream.fill()?;
+        Ok(stream)
+    }
+
+    /// The accesses of one thread of the recording `name`, whose gaps count instructions.
+    pub(super) fn of_thread(name: String, share: ThreadShare) -> Stream {
+        let mut stream = Stream::empty(name, Origin::Thread(share), GapUnit::Instructions);
+        stream.take_share();
+        stream
+    }
+
+    fn empty(name: String, origin: Origin, unit: GapUnit) -> Stream {
+        Stream {
+            name,
+            origin,
+            unit,
+            clock_khz: None,
+            own: None,
             ended: false,
             gap: 0,
             skipped: 0,
             trailing: 0,
             taken: 0,
             ready: VecDeque::with_capacity(LOOK_AHEAD + CHUNK),
-        };
-        stream.fill()?;
-        Ok(stream)
+        }
     }
 
     /// What the trace is called.
     pub fn name(&self) -> &str {
-        self.source.name()
+        &self.name
     }
 
     /// What the gaps count.
@@ -156,6 +195,9 @@ impl Stream {
     pub fn next_access(&mut self) -> Result<Option<Access>, RunError> {
         let access = self.ready.pop_front();
         self.taken += access.map_or(0, |access| 1 + u64::from(access.skipped));
+        if let Origin::Thread(share) = &mut self.origin {
+            share.issued()?;
+        }
         if self.ready.len() <= LOOK_AHEAD && !self.ended {
             self.fill()?;
         }
@@ -177,42 +219,124 @@ impl Stream {
         self.gap
     }
 
+    /// Whether the next access is one that other threads come before, or is too far off to be known. If so, the agent
+    /// is among those of [`Stream::freed`] when that has changed.
+    #[inline]
+    pub fn must_wait(&mut self) -> bool {
+        match &mut self.origin {
+            Origin::Trace(_) => false,
+            Origin::Thread(share) => share.must_wait(self.ended),
+        }
+    }
+
+    /// The agents that no longer need to wait since this stream's last access was taken.
+    #[inline]
+    pub fn freed(&mut self) -> Vec<usize> {
+        match &mut self.origin {
+            Origin::Trace(_) => Vec::new(),
+            Origin::Thread(share) => share.freed(),
+        }
+    }
+
+    /// The thread of a recording whose other threads run on other cores; `None` for a whole trace.
+    pub fn thread(&self) -> Option<u16> {
+        match &self.origin {
+            Origin::Trace(_) => None,
+            Origin::Thread(share) => Some(share.number()),
+        }
+    }
+
     fn fill(&mut self) -> Result<(), RunError> {
+        let Origin::Trace(records) = &mut self.origin else {
+            self.take_share();
+            return Ok(());
+        };
         while self.ready.len() <= LOOK_AHEAD && !self.ended {
-            if self.at == self.batch.len() {
-                self.at = 0;
-                self.ended = !self.source.next_batch(&mut self.batch)?;
-            }
-            let end = self.batch.len().min(self.at + CHUNK);
-            for record in &self.batch[self.at..end] {
+            let chunk = records.next_chunk()?;
+            self.ended = chunk.is_empty();
+            for record in chunk {
                 self.gap += u64::from(record.gap);
-                let kind = match record.op {
-                    Op::ReadMiss => Direction::Read,
-                    op if op.is_write() => Direction::Write,
-                    _ => {
-                        self.skipped += 1;
-                        self.trailing += 1;
-                        continue;
-                    }
+                let Some(kind) = direction(record.op) else {
+                    self.skipped += 1;
+                    self.trailing += 1;
+                    continue;
                 };
-                let own = |data| self.own.map_or(data, |own| own.content(&data));
-                let data = record.data.map(own);
-                assert!(
-                    data.is_some() || kind == Direction::Read,
-                    "sources refuse a write without bytes"
-                );
-                self.ready.push_back(Access {
-                    gap: std::mem::take(&mut self.gap),
-                    kind,
-                    skipped: std::mem::take(&mut self.trailing),
-                    line: record.line,
-                    data: data.unwrap_or(ZERO_LINE),
-                    known: data.is_some(),
-                });
+                let (gap, skipped) = (&mut self.gap, &mut self.trailing);
+                let (gap, skipped) = (std::mem::take(gap), std::mem::take(skipped));
+                self.ready
+                    .push_back(Access::of(record, kind, self.own, gap, skipped));
             }
-            self.at = end;
         }
         Ok(())
+    }
+
+    /// Takes the accesses of this stream's thread that have been read since.
+    pub fn take_share(&mut self) {
+        let Origin::Thread(share) = &mut self.origin else {
+            return;
+        };
+        while self.ready.len() <= LOOK_AHEAD
+            && let Some(access) = share.next_access()
+        {
+            self.skipped += u64::from(access.skipped);
+            self.ready.push_back(access);
+        }
+        if !self.ended
+            && let Some((gap, skipped)) = share.end()
+        {
+            self.ended = true;
+            self.gap = gap;
+            self.skipped += skipped;
+        }
+    }
+}
+
+impl TraceRecords {
+    /// The next records, at most [`CHUNK`]; none at the end.
+    fn next_chunk(&mut self) -> Result<&[Record], TraceError> {
+        if self.at == self.batch.len() {
+            self.at = 0;
+            self.source.next_batch(&mut self.batch)?;
+        }
+        let from = self.at;
+        self.at = self.batch.len().min(from + CHUNK);
+        Ok(&self.batch[from..self.at])
+    }
+}
+
+/// What an operation does to memory; nothing, for a fence, a flush or a note.
+#[inline]
+pub(super) fn direction(op: Op) -> Option<Direction> {
+    match op {
+        Op::ReadMiss => Some(Direction::Read),
+        op if op.is_write() => Some(Direction::Write),
+        _ => None,
+    }
+}
+
+impl Access {
+    #[inline]
+    pub(super) fn of(
+        record: &Record,
+        kind: Direction,
+        own: Option<OwnContents>,
+        gap: u64,
+        skipped: u32,
+    ) -> Access {
+        let data = record.data;
+        let data = data.map(|data| own.map_or(data, |own| own.content(&data)));
+        assert!(
+            data.is_some() || kind == Direction::Read,
+            "sources refuse a write without bytes"
+        );
+        Access {
+            gap,
+            kind,
+            skipped,
+            line: record.line,
+            data: data.unwrap_or(ZERO_LINE),
+            known: data.is_some(),
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 
 mod accesses;
 mod operations;
+mod threads;
 
 pub use accesses::{Access, Copies, LOOK_AHEAD, Stream};
 pub use operations::TraceOps;
+pub use threads::{HELD, Threads};
