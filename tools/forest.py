@@ -34,7 +34,7 @@ TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10)
 
 def ratio(value: float, claim: SampledClaim) -> float:
     """A figure as a ratio: a gain's of what is to what was, a saving's of what was to what is."""
-    if claim.unit == "x":
+    if claim.unit not in ("%", "pp"):
         return value
     if not SAVED & set(claim.title.replace(",", "").split()):
         return 1 + value
