@@ -54,6 +54,7 @@ def test_compare_passes_its_options_on(sardonyx: Program, core: FakeCore, trace:
             "commands": None,
             "copies": 2,
             "distinct": 1.0,
+            "threads": False,
             "verify": True,
             "machine": "sca",
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from sardonyx import SardonyxError, compare
 from sardonyx.runs.results import Results
@@ -62,3 +63,14 @@ def test_what_has_no_threads_is_refused(
 def test_python_refuses_it_too() -> None:
     with pytest.raises(SardonyxError, match="sqlite3 has one thread; leave threads out"):
         compare("sqlite3", "esd", threads=True)
+
+
+def test_a_sweep_has_them_too(sardonyx: Program, tmp_path: Path) -> None:
+    sweep = f'[sweep]\ntraces = ["{TRACE}"]\ndesigns = ["esd"]\nlimit = 2000\n'
+    (tmp_path / "s.toml").write_text(f"{sweep}[axes]\nthreads = [true, false]\n")
+    done = sardonyx("sweep", "s.toml", "--out", "out")
+    assert done.status == 0, done.err
+    rows = pq.read_table(tmp_path / "out/results.parquet").to_pylist()
+    found = {row["threads"]: row["ipc"] for row in rows}
+    run = compare(TRACE, "esd", limit=2000, threads=True).runs[0]
+    assert found[True] == run.metric("ipc") != found[False]

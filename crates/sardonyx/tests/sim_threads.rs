@@ -198,7 +198,11 @@ fn a_thread_far_ahead_of_the_slowest_waits_and_ends() {
     let (outcome, cores) = Trace::of(&records).by_thread(&machine(), 1);
     assert_eq!(figure(&outcome, "requests"), records.len() as f64);
     // Without a bound the fast thread would be through before the slow one's first access, which is late.
-    let second = cores.iter().enumerate().filter(|(_, core)| **core == 1).nth(1);
+    let second = cores
+        .iter()
+        .enumerate()
+        .filter(|(_, core)| **core == 1)
+        .nth(1);
     let (waited, _) = second.expect("its second access");
     assert!(waited > 500, "{waited} requests came before");
 }

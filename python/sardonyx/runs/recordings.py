@@ -34,7 +34,12 @@ def _in(part: str) -> dict[str, Path]:
     return {path.stem: path for path in found}
 
 
+def recording(name: str) -> Path | None:
+    """The path of the recording of this name."""
+    return recordings().get(name) or threaded().get(name)
+
+
 def path_of(text: str) -> str:
     """The path of the recording that ``text`` names; ``text`` itself if it names a file or none."""
-    found = recordings().get(text) or threaded().get(text)
+    found = recording(text)
     return text if found is None or Path(text).is_file() else str(found)

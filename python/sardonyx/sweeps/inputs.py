@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sardonyx import _core
 from sardonyx.files import open_regular
-from sardonyx.runs.recordings import recordings
+from sardonyx.runs.recordings import recording
 
 #: The folders in which a worker looks for traces, as a search path.
 SEARCH = "SARDONYX_TRACES"
@@ -129,7 +129,7 @@ def locate(name: str, places: Iterable[Path], before: tuple[str, int] | None, re
     if wanted is None:
         if not name:
             raise _core.SardonyxError(f"an input's name is empty; {remedy}")
-        named = recordings().get(name)
+        named = recording(name)
         for path in (*(place / name for place in places), *filter(None, [named])):
             if not path.exists():
                 continue

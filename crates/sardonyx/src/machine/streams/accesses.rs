@@ -315,7 +315,7 @@ pub(super) fn direction(op: Op) -> Option<Direction> {
 }
 
 impl Access {
-    #[inline]
+    #[inline(always)] // a copy of the bytes otherwise
     pub(super) fn of(
         record: &Record,
         kind: Direction,
