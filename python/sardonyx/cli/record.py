@@ -190,6 +190,7 @@ class Record(Options):
 
 
 @rare(
+    "read_data",
     "l1",
     "l2",
     "non_inclusive",
