@@ -93,7 +93,7 @@ def drawn(beside: BesidePaper, words: Mapping[str, str] | None = None) -> str:
     ]
     left = 16 + CHARACTER * max(map(len, names))
     width = left + PLOT + 12 + sum(COLUMNS)
-    height = TOP + ROW * (len(claims) + 2)
+    height = TOP + ROW * (len(claims) + 3)
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" '
         'font-family="sans-serif" font-size="11">',
@@ -116,10 +116,12 @@ def drawn(beside: BesidePaper, words: Mapping[str, str] | None = None) -> str:
         lines += row(claim, name, TOP + ROW * number + ROW / 2, left)
     told = (
         f"{beside.sample.cells} cells, each with all workloads. Bar: the middle 90 %; dot: the "
-        "median; diamond: the paper. 25 % more is drawn as 1.25, 80 % less as 5. Counts: of the "
-        "cells that can say, with 95 % intervals in per cent."
+        "median; diamond: the paper. 25 % more is drawn as 1.25, 80 % less as 5.",
+        "Counts: of the cells that can say, with 95 % intervals in per cent.",
     )
-    lines.append(f'<text x="8" y="{bottom + 34}" fill="{GREY}">{told}</text>')
+    for number, line in enumerate(told):
+        y = bottom + 34 + 16 * number
+        lines.append(f'<text x="8" y="{y}" fill="{GREY}">{line}</text>')
     return "\n".join([*lines, "</svg>\n"])
 
 
