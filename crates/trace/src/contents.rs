@@ -1,6 +1,6 @@
 //! What a trace knows of lines' contents before the first record that is kept.
 
-use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 use crate::line::{Line, Virtual};
 use crate::{Op, Record};
@@ -11,7 +11,7 @@ use crate::{Op, Record};
 /// line from its last record before the point up to its first one after that.
 #[derive(Debug, Default)]
 pub struct Contents {
-    lines: FxHashMap<Virtual, Line>,
+    lines: BTreeMap<u64, Line>,
 }
 
 impl Contents {
@@ -20,7 +20,7 @@ impl Contents {
         match (record.op, record.data) {
             (Op::FinalDirty, _) | (_, None) => {}
             (Op::Changed, Some(data)) => self.change(record.line, &data),
-            (_, Some(data)) => drop(self.lines.insert(record.line, data)),
+            (_, Some(data)) => drop(self.lines.insert(record.line.0, data)),
         }
     }
 
@@ -31,9 +31,9 @@ impl Contents {
         }
         match (record.op, record.data) {
             (Op::Changed, Some(data)) => self.change(record.line, &data),
-            (Op::ReadMiss | Op::Load, None) => record.data = self.lines.remove(&record.line),
-            (Op::ReadMiss | Op::Load, _) => drop(self.lines.remove(&record.line)),
-            (op, Some(_)) if op.has_data() => drop(self.lines.remove(&record.line)),
+            (Op::ReadMiss | Op::Load, None) => record.data = self.lines.remove(&record.line.0),
+            (Op::ReadMiss | Op::Load, _) => drop(self.lines.remove(&record.line.0)),
+            (op, Some(_)) if op.has_data() => drop(self.lines.remove(&record.line.0)),
             _ => {}
         }
     }
@@ -50,23 +50,17 @@ impl Contents {
         let taken = self.take(source, lines);
         if from.is_some() {
             self.take(first, lines);
-            let put = |(line, data): (u64, Line)| (Virtual(line - source + first), data);
+            let put = |(line, data): (u64, Line)| (line - source + first, data);
             self.lines.extend(taken.into_iter().map(put));
         }
     }
 
     fn take(&mut self, first: u64, lines: u64) -> Vec<(u64, Line)> {
-        let within = first..first.saturating_add(lines);
-        let found: Vec<u64> = match lines < self.lines.len() as u64 {
-            true => within
-                .filter(|at| self.lines.contains_key(&Virtual(*at)))
-                .collect(),
-            false => {
-                let all = self.lines.keys().map(|line| line.0);
-                all.filter(|at| within.contains(at)).collect()
-            }
-        };
-        let taken = |at: u64| self.lines.remove(&Virtual(at)).map(|data| (at, data));
-        found.into_iter().filter_map(taken).collect()
+        let within = self.lines.range(first..first.saturating_add(lines));
+        let taken: Vec<(u64, Line)> = within.map(|(line, data)| (*line, *data)).collect();
+        for (line, _) in &taken {
+            self.lines.remove(line);
+        }
+        taken
     }
 }

@@ -95,12 +95,6 @@ class Answer:
     over: str
     spreads: Sequence[Spread]
 
-    @property
-    def tone(self) -> Tone:
-        """That of its first figure, if no other contradicts it."""
-        tones = {each.tone for each in self.spreads}
-        return tones.pop() if len(tones) == 1 else "mixed"
-
     def text(self) -> str:
         """The whole answer, in a sentence."""
         return f"{self.design} beside {self.over}: {'; '.join(s.text() for s in self.spreads)}."

@@ -12,6 +12,8 @@ use super::mapping::esd::{
     COLLISION, Collision, FORGET, Forget, MATRIX, RECLAIM, REFER_MAX, Reclaim,
 };
 use super::mapping::full_dedup::KEPT;
+use super::mapping::index::INDEX;
+use super::mapping::places::PAST;
 use crate::line::Line;
 use crate::settings::Settings;
 
@@ -225,6 +227,29 @@ fn a_freed_place_is_not_shared_whenever_its_entry_is_given_up() {
         for (line, seed) in [(0, 2), (1, 3), (2, 1), (3, 4)] {
             assert_eq!(rig.read(line), Some(content(seed)), "{forget:?}");
         }
+    }
+}
+
+#[test]
+fn contents_from_before_fill_the_index_and_are_nobodys() {
+    for name in ["dedup-sha1", "dewrite", "dedup-sha1-sound", "dewrite-sound"] {
+        let overflowing = |past: u64| {
+            let mut settings = Settings::default();
+            settings.set(&PAST, past);
+            let mut rig = Rig::new(name, &settings, LINES * 2);
+            for line in 0..LINES {
+                rig.write(line, &content(line as u16 % 20));
+            }
+            assert_eq!(rig.figure("duplicate_writes"), 40.0, "{name}, {past}");
+            rig.restart();
+            for line in 0..LINES {
+                let held = rig.read(line);
+                assert_eq!(held, Some(content(line as u16 % 20)), "{name}, {past}");
+            }
+            let index = table(&rig, INDEX);
+            index.iter().filter(|bucket| bucket[63] > 0).count()
+        };
+        assert!(overflowing(90) > 2 * overflowing(0), "{name}");
     }
 }
 
