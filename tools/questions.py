@@ -17,17 +17,29 @@ from typing import Any
 from sardonyx import _core
 
 TARGET = Path(__file__).parents[1] / "python/sardonyx/questions.py"
-HEAD = '''"""What the native module is asked, as Rust declares it: written by tools/questions.py.
+HEAD = '''# ruff: noqa: A002 - parameters have the options' names
+"""What the native module is asked, as Rust declares it: written by tools/questions.py.
 
 A type is one JSON document. What may be left out has its default here, as it has there.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
+from sardonyx.runs.scheduler import Watch
 from sardonyx.values import Value
+
+#: A word or a path, and several of them: one alone stands for a list of one.
+Text: TypeAlias = str | os.PathLike[str]
+Texts: TypeAlias = Text | Sequence[Text]
+#: Keys and their values, or texts KEY=VALUE.
+Pairs: TypeAlias = Mapping[str, str | int | float | bool] | Texts
 '''
+#: How a command's parameter is written whose kind is not one of JSON's.
+KINDS = {"bytes": "int | str", "names": "Texts", "pairs": "Pairs"}
 PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 WIDTH = 100
 Schema = Mapping[str, Any]
@@ -36,7 +48,76 @@ Schema = Mapping[str, Any]
 def page() -> str:
     """The whole file."""
     schemas: dict[str, Schema] = json.loads(_core.questions())
-    return HEAD + "".join(f"\n\n{part}" for part in _parts(schemas))
+    parts = list(_parts(schemas))
+    for command in sorted(_core.commands()):
+        schema = json.loads(_core.command(command))
+        parts += [_asked(command, schema), _function(command, schema)]
+    return HEAD + "".join(f"\n\n{part}" for part in parts)
+
+
+#: What a question holds of a kind that is not one of JSON's.
+HELD = {
+    "bytes": "int",
+    "names": "tuple[str, ...]",
+    "pairs": "tuple[tuple[str, str], ...]",
+}
+
+
+def _asked(command: str, schema: Schema) -> str:
+    """A command's question as the native module completes it."""
+    words = command.replace("-", " ").split()
+    text = f"class {''.join(map(str.capitalize, words))}(Value):\n"
+    text += f'    """What ``sardonyx {command}`` is asked."""\n'
+    text += "\n" if schema["order"] else ""
+    for name in schema["order"]:
+        field = schema.get("properties", {})[name]
+        text += f"    {name}: {_held(field)}\n"
+    return text
+
+
+def _held(schema: Schema) -> str:
+    kind = HELD.get(schema.get("format", ""))
+    if kind is None:
+        return _parameter(schema) if "enum" in schema or "oneOf" in schema else _type(schema)
+    return kind + (" | None" if "null" in schema["type"] else "")
+
+
+def _function(command: str, schema: Schema) -> str:
+    """A command's parameters, as the head of a function."""
+    fields = schema.get("properties", {})
+    text = f"def {command.replace(' ', '_').replace('-', '_')}(\n"
+    named = [name for name in schema["order"] if "argument" not in fields[name]]
+    given = [name for name in schema["order"] if "argument" in fields[name]]
+    for name in sorted(given + named, key=lambda each: "needed" not in fields[each]):
+        kind, default = _parameter(fields[name]), ""
+        if "needed" not in fields[name]:
+            value = fields[name].get("default")
+            default = f" = {_literal(value)}"
+            if value is None and not kind.endswith("None"):
+                kind += " | None"
+        text += f"    {name}: {kind}{default},\n"
+    text += "    watch: Watch | None = None,\n) -> None:\n"
+    first, *_ = schema["description"].split("\n\n")
+    lines = [_wrapped(first, WIDTH - 7), [""]]
+    for name in sorted(given + named, key=lambda each: "needed" not in fields[each]):
+        lines.append(_wrapped(f"`{name}`: {fields[name].get('description', '')}", WIDTH - 7))
+    whole = "\n".join(f"    {line}".rstrip() for each in lines for line in each)
+    return text + f'    """{whole.lstrip()}\n    """\n'
+
+
+def _parameter(schema: Schema) -> str:
+    """A parameter's type: what may be given, and not what is made of it."""
+    if kind := KINDS.get(schema.get("format", "")):
+        return kind + (" | None" if "null" in schema["type"] else "")
+    if "anyOf" in schema:
+        return " | ".join(map(_parameter, schema["anyOf"]))
+    if "enum" in schema or "oneOf" in schema:
+        words = schema.get("enum") or [choice["const"] for choice in schema["oneOf"]]
+        return f"Literal[{', '.join(map(_literal, words))}]"
+    if schema.get("type") == "array":
+        inner = _parameter(schema["items"])
+        return "Texts" if inner == "str" else f"{inner} | Sequence[{inner}]"
+    return _type(schema)
 
 
 def _parts(schemas: Mapping[str, Schema]) -> Iterator[str]:
@@ -73,7 +154,7 @@ def _declared(name: str, schema: Schema) -> Iterator[str]:
 
 
 def _class(name: str, schema: Schema) -> str:
-    fields = schema["properties"]
+    fields = schema.get("properties", {})
     required = schema.get("required", [])
     text = f"class {name}(Value):\n{_docstring(schema['description'])}\n"
     for field in sorted(fields, key=lambda each: (each not in required, each)):

@@ -11,9 +11,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sardonyx._core import VERSION as __version__
     from sardonyx._core import SardonyxError, Step, Stored, check_bits
-    from sardonyx.api import DESIGNS, compare, designs, load, machines, programs, sweep, synth
-    from sardonyx.commands import (
+    from sardonyx.api import (
+        DESIGNS,
         Answer,
+        compare,
+        designs,
+        load,
+        machines,
+        merge,
+        programs,
+        sweep,
+        synth,
+    )
+    from sardonyx.commands import (
         call,
         crash,
         crash_files,
@@ -21,7 +31,6 @@ if TYPE_CHECKING:
         curve,
         diff,
         estimate,
-        merge,
         record,
         recordings,
         reproduce,
@@ -87,8 +96,8 @@ _HOMES = {
     "plots": "notebook",
 } | dict.fromkeys(
     (
-        "Answer", "call", "crash", "crash_files", "crash_test", "curve", "diff", "estimate",
-        "merge", "record", "recordings", "reproduce", "show", "store", "trace_info",
+        "call", "crash", "crash_files", "crash_test", "curve", "diff", "estimate",
+        "record", "recordings", "reproduce", "show", "store", "trace_info",
     ),
     "commands",
 )  # fmt: skip

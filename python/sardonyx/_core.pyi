@@ -530,3 +530,12 @@ class PadMaker:
     """AES-128 in counter mode over (place, counter)."""
 
     def crypt(self, place: int, counter: int, data: bytes) -> bytes: ...
+
+def commands() -> list[str]:
+    """The names of all commands that are declared in Rust."""
+
+def command(name: str) -> str:
+    """What a command is asked, as a JSON schema whose ``order`` has the options in theirs."""
+
+def asked(name: str, given: str) -> str:
+    """The whole question of a command from what was given: checked, and with its defaults."""

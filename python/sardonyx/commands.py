@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 
 from sardonyx import layers
 from sardonyx._core import SardonyxError
+from sardonyx.api.command import Answer
 from sardonyx.arguments import named
 from sardonyx.runs.results import Results
 
@@ -34,21 +35,6 @@ Ended: TypeAlias = subprocess.CompletedProcess[str]
 DONE = (0, 1, 3)
 #: The folder into which `sardonyx crash` writes replay files.
 REPLAYS = "results/crash"
-
-
-class Answer(dict[str, Any]):
-    """The document of a command. ``said`` is what it printed for people, ``notes`` what it warned
-    of, ``status`` how it ended: 1 where a check failed, 3 where nothing can be said.
-    """
-
-    def __init__(self, document: Mapping[str, Any], command: str, ended: Ended) -> None:
-        super().__init__(document)
-        self.command, self.said, self.status = command, ended.stdout, ended.returncode
-        lines = ended.stderr.splitlines()
-        self.notes = [line for line in lines if line.startswith(("note: ", "warning: "))]
-
-    def __repr__(self) -> str:
-        return f"<{self.command}: status {self.status}; {', '.join(self)}>"
 
 
 def call(command: str, *arguments: Word, **options: Any) -> Answer:
@@ -79,7 +65,7 @@ def call(command: str, *arguments: Word, **options: Any) -> Answer:
         said = errors[-1].removeprefix("error: ") if errors else ended.stderr.strip()
         raise SardonyxError(said or f"{command}: ended with status {ended.returncode}")
     document = found if isinstance(found, dict) else {"list": found}
-    return Answer(document, command, ended)
+    return Answer(command, document, ended.returncode)
 
 
 def _word(command: str, word: object, file: Path) -> str:
@@ -185,11 +171,6 @@ def crash_files(*program: Word, files: Word, recover: str, **options: Any) -> An
     ``crash_files("./app", "run", files="data", recover="./app check {dir}")``
     """
     return call("crash-test files", *program, files=files, recover=recover, **options)
-
-
-def merge(*images: Word, **options: Any) -> Answer:
-    """What merging equal pages of images saves: ``merge("web", "db", pass_in=20)``."""
-    return call("merge", *images, **options)
 
 
 def store(**options: Any) -> Answer:

@@ -4,8 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::convergence::{FinishedRun, saved};
 use super::images::{HUGE_PAGES, Images};
@@ -15,8 +14,7 @@ use super::owner::Owner;
 use super::{PAGE_BYTES, Page};
 
 /// The limits for the kernel's thread; the kernel's advisor has the same defaults.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Target {
     pub pass_seconds: u64,
     /// The most of a core, in percent; it has precedence over the time.

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::advice::{Advice, Untouched};
 use super::convergence::Metrics;
+use super::host::Beside;
 use super::images::ProcessPages;
 use super::ksm::KsmCounters;
 use super::unmerged::WhyNot;
@@ -31,6 +32,9 @@ pub struct Answer {
     pub untouched: Option<Untouched>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<Advice>,
+    /// Of live processes: the knobs of the kernel that runs, beside those asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<Vec<Beside>>,
 }
 
 #[derive(Clone, Debug, Serialize)]

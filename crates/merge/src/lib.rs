@@ -7,6 +7,7 @@ pub mod advice;
 pub mod algorithms;
 pub mod answer;
 pub mod convergence;
+mod host;
 pub mod images;
 pub mod keys;
 pub mod ksm;

@@ -1,11 +1,7 @@
 //! Owners of machines, who may not see each other's pages, and the way in which progress is told.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-
 /// Some machines of one owner.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug)]
 pub struct Owner {
     pub name: String,
     pub machines: Vec<usize>,

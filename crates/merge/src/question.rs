@@ -1,16 +1,18 @@
 //! The question of a merge, and the whole answer: runs pass by pass, the effect of other knobs, the loss of owners who
 //! do not share with each other, and the reasons why pages did not merge.
 
+use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use schemars::JsonSchema;
-use serde::Deserialize;
+use glob::Pattern;
+use sardonyx_question::{Bytes, Given, Names, Pairs, question};
 
 use super::advice::{self, Target};
 use super::algorithms::{self, Algorithm, Merges};
 use super::answer::{Alone, Answer, Apart, Merged, Ran, WhatIf};
 use super::convergence::{Metrics, finish, saved};
+use super::host;
 use super::images::{
     self, ContentPool, ImageError, ImageMachine, Images, Keep, Process, Snapshot, Zeros,
 };
@@ -22,74 +24,81 @@ use super::run::PageCounts;
 use super::{Page, unmerged};
 use sardonyx::settings::Settings;
 
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-pub enum MemorySource {
-    /// A live process.
-    Pid(u32),
-    /// An image, or a folder of snapshots.
-    Path(PathBuf),
+question! {
+    /// Say what same-page merging saves on page images, pass by pass, and why not more.
+    ///
+    /// Example: sardonyx merge dumps/vm0.raw dumps/vm1.raw
+    ///
+    /// Example: sardonyx merge snapshots/web snapshots/db --designs ksm,pageforge --kernel paper --out merged
+    ///
+    /// Example: sardonyx merge --pid 1234 --pid 1235 --set ksm.use_zero_pages=true
+    pub struct Question {
+        /// Images (raw dumps, ELF cores), or folders of snapshots: the k-th is what pass k sees, the last one stays.
+        #[schemars(extend("argument" = "MACHINE.."))]
+        machines: Vec<PathBuf>,
+        /// A live process; repeatable.
+        #[schemars(inner(range(min = 1)))]
+        pid: Vec<u32>,
+        /// Live processes: only mappings whose name contains this; repeatable.
+        #[schemars(extend("requires" = "pid"))]
+        mapping: Vec<String>,
+        /// Live processes: the number of snapshots.
+        #[schemars(range(min = 1, max = 1000), extend("requires" = "pid"))]
+        snapshots: u32 = 2,
+        /// Seconds between two snapshots.
+        #[schemars(range(min = 0, max = 86400), extend("requires" = "pid"))]
+        every: f64 = 1.0,
+        /// none, ksm, pageforge, separated by commas.
+        #[schemars(extend("short" = "d"))]
+        designs: Names = Names::of("ksm"),
+        /// The kernel whose KSM is modelled: linux-6, linux-4.4 or paper; host: linux-6 with the settings of the running
+        /// kernel.
+        kernel: String = "linux-6".into(),
+        /// Live processes: memory for copies of their pages. Beyond it pages are known by digests, and near matches are not
+        /// looked for.
+        #[schemars(extend("requires" = "pid"))]
+        memory: Bytes = Bytes(1 << 30),
+        /// Images: whether pages of zeros, which may never have been touched, count as pages. held: yes; no-holes: except
+        /// holes of the file; none: no.
+        #[schemars(extend("requires" = "machines"))]
+        zeros: Zeros,
+        /// Recommend settings for a pass within N seconds.
+        #[schemars(range(min = 1, max = 1_000_000))]
+        pass_in: u64 = Target::default().pass_seconds,
+        /// Recommend settings for at most N % of a core; goes before --pass-in.
+        #[schemars(range(min = 1, max = 100))]
+        at_most: u64 = Target::default().core_percent,
+        /// Number of passes; default: until the savings stay the same for ten.
+        #[schemars(range(min = 1, max = 1_000_000))]
+        passes: Option<usize>,
+        /// Set a key of the merge; repeatable.
+        #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
+        set: Pairs,
+        /// Machines of one owner, who may merge with each other only; repeatable.
+        #[schemars(extend("value" = "NAME=GLOB"))]
+        owner: Vec<String>,
+        /// Recommend settings.
+        advice: bool = true,
+        /// Try each knob at another value.
+        what_if: bool = true,
+        /// Say why pages did not merge.
+        why: bool = true,
+    }
 }
 
-/// Machines (an image, a folder of snapshots, or the number of a live process), designs and knobs.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "MergeQuestion")]
-pub struct Question {
-    /// The machines, in the order in which they are scanned.
-    pub machines: Vec<MemorySource>,
-    /// For live processes: only mappings whose name contains one of these.
-    #[serde(default)]
-    pub mappings: Vec<String>,
-    #[serde(default = "one")]
-    pub snapshots: u32,
-    #[serde(default)]
-    pub every_ms: u64,
-    /// For live processes: the most memory in bytes for copies of their pages; beyond it a page is known by its digest.
-    #[serde(default = "gibibyte")]
-    pub memory: u64,
-    /// For images: what pages of zeros count as.
-    #[serde(default)]
-    pub zeros: Zeros,
-    #[serde(default)]
-    pub advice: bool,
-    pub target: Option<Target>,
-    #[serde(default = "ksm")]
-    pub designs: Vec<String>,
-    #[serde(default = "linux")]
-    pub kernel: String,
-    /// The number of passes; `None`: until the savings no longer change.
-    pub passes: Option<usize>,
-    #[serde(default)]
-    pub sets: Vec<(String, String)>,
-    /// Owners and their machines; empty if that is not asked.
-    #[serde(default)]
-    pub owners: Vec<Owner>,
-    #[serde(default)]
-    pub what_if: bool,
-    /// Whether to look for the reasons why pages did not merge.
-    #[serde(default)]
-    pub why: bool,
-}
-
-fn one() -> u32 {
-    1
-}
-
-fn gibibyte() -> u64 {
-    1 << 30
-}
-
-fn ksm() -> Vec<String> {
-    vec!["ksm".to_owned()]
-}
-
-fn linux() -> String {
-    "linux-6".to_owned()
+impl sardonyx_question::Question for Question {
+    fn check(&self, given: &Given) -> Result<(), String> {
+        if self.snapshots == 1 {
+            given.idle(&["every"], "with one snapshot")?;
+        }
+        self.understood()
+            .map(|_| ())
+            .map_err(|error| error.to_string())
+    }
 }
 
 struct CheckedQuestion {
+    owners: Vec<Owner>,
     algorithms: Vec<&'static Algorithm>,
     settings: Settings,
     preset: Preset,
@@ -108,12 +117,8 @@ impl Question {
                 let merges = known.merges.as_ref();
                 merges.is_some_and(|merges| merges.looks_into_pages)
             });
-        let live = self
-            .machines
-            .iter()
-            .any(|source| matches!(source, MemorySource::Pid(_)));
-        let mut pool = ContentPool::new(live.then_some(Keep {
-            bytes: self.memory,
+        let mut pool = ContentPool::new((!self.pid.is_empty()).then_some(Keep {
+            bytes: self.memory.0,
             needed: looks,
         }));
         let Some(machines) = self.open(&mut pool, tell)? else {
@@ -131,21 +136,38 @@ impl Question {
     }
 
     fn understood(&self) -> Result<CheckedQuestion, ImageError> {
-        let preset = Preset::named(&self.kernel).map_err(ImageError)?;
+        if self.machines.is_empty() && self.pid.is_empty() {
+            return Err(ImageError(
+                "no machine: give images, folders of snapshots, or --pid N".to_owned(),
+            ));
+        }
+        if let Some(missing) = self.machines.iter().find(|path| !path.exists()) {
+            return Err(ImageError(format!(
+                "{}: there is no such file; name an image, a folder of snapshots, or --pid N",
+                missing.display()
+            )));
+        }
+        let of_the_host = if self.kernel == "host" {
+            host::knobs()?
+        } else {
+            Vec::new()
+        };
+        let preset = Preset::named(self.kernel_modelled()).map_err(ImageError)?;
         let mut settings = preset.settings();
-        for (key, value) in &self.sets {
+        for (key, value) in of_the_host.iter().chain(&self.set.0) {
             settings::set(&mut settings, &rows(), key, value).map_err(ImageError)?;
         }
         let named = |name: &String| Algorithm::named(name).map_err(ImageError);
-        let algorithms = self.designs.iter().map(named);
+        let algorithms = self.designs.0.iter().map(named);
         let algorithms = algorithms.collect::<Result<Vec<_>, _>>()?;
-        if !self.owners.is_empty() && algorithms.iter().all(|known| known.merges.is_none()) {
+        if !self.owner.is_empty() && algorithms.iter().all(|known| known.merges.is_none()) {
             return Err(ImageError(format!(
                 "--owner: none of --designs merges; add {}",
                 algorithms::that_merge().join(" or ")
             )));
         }
         Ok(CheckedQuestion {
+            owners: owners(&self.owner, &self.names())?,
             algorithms,
             settings,
             preset,
@@ -160,31 +182,29 @@ impl Question {
         tell: Tell<'_>,
     ) -> Result<Option<Vec<ImageMachine>>, ImageError> {
         let (mut machines, mut live) = (Vec::new(), Vec::new());
-        for source in &self.machines {
-            match source {
-                MemorySource::Path(path) => machines.push(images::open(path, self.zeros)?),
-                MemorySource::Pid(pid) => {
-                    let process = Process::open(*pid)?;
-                    let name = process.name();
-                    if machines
-                        .iter()
-                        .any(|machine: &ImageMachine| machine.name == name)
-                    {
-                        return Err(ImageError(format!(
-                            "--pid {pid}: is given twice; its pages would merge with themselves"
-                        )));
-                    }
-                    live.push((machines.len(), process));
-                    machines.push(ImageMachine {
-                        name,
-                        snapshots: Vec::new(),
-                        process: None,
-                        ended: None,
-                    });
-                }
-            }
+        for path in &self.machines {
+            machines.push(images::open(path, self.zeros)?);
         }
-        let count = self.snapshots.max(1);
+        for pid in &self.pid {
+            let process = Process::open(*pid)?;
+            let name = process.name();
+            if machines
+                .iter()
+                .any(|machine: &ImageMachine| machine.name == name)
+            {
+                return Err(ImageError(format!(
+                    "--pid {pid}: is given twice; its pages would merge with themselves"
+                )));
+            }
+            live.push((machines.len(), process));
+            machines.push(ImageMachine {
+                name,
+                snapshots: Vec::new(),
+                process: None,
+                ended: None,
+            });
+        }
+        let count = self.snapshots;
         for pass in 1..=count {
             if live.is_empty() {
                 break;
@@ -198,13 +218,13 @@ impl Question {
                     return Ok(None);
                 }
                 let machine: &mut ImageMachine = &mut machines[index];
-                let Some((snapshot, about)) = process.snapshot(&self.mappings, pool)? else {
+                let Some((snapshot, about)) = process.snapshot(&self.mapping, pool)? else {
                     machine.snapshots.push(Snapshot::empty());
                     machine.ended = Some(pass);
                     continue;
                 };
                 if pass == 1 && snapshot.extents.is_empty() {
-                    return Err(process.without_pages(&self.mappings));
+                    return Err(process.without_pages(&self.mapping));
                 }
                 machine.snapshots.push(snapshot);
                 machine.process = Some(about);
@@ -218,7 +238,7 @@ impl Question {
 
     /// Waits for the next snapshot. False if `tell` ended it.
     fn wait(&self, tell: &mut dyn FnMut() -> bool) -> bool {
-        let until = Instant::now() + Duration::from_millis(self.every_ms);
+        let until = Instant::now() + Duration::from_secs_f64(self.every);
         while tell() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -227,6 +247,25 @@ impl Question {
             std::thread::sleep(left.min(Duration::from_millis(100)));
         }
         false
+    }
+
+    /// The kernel whose KSM is modelled.
+    fn kernel_modelled(&self) -> &str {
+        if self.kernel == "host" {
+            "linux-6"
+        } else {
+            &self.kernel
+        }
+    }
+
+    /// The machines' names, before they are opened.
+    fn names(&self) -> Vec<String> {
+        let paths = self.machines.iter().map(|path| path.display().to_string());
+        let live = self.pid.iter().map(|pid| {
+            let command = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            format!("pid {pid} ({})", command.trim())
+        });
+        paths.chain(live).collect()
     }
 
     fn runs(&self, images: &Images, asked: &CheckedQuestion, tell: Tell<'_>) -> Option<Answer> {
@@ -257,10 +296,13 @@ impl Question {
                 found = Some(advice::advice(
                     images,
                     &finished,
-                    &self.owned(images),
+                    &owned(&asked.owners, images),
                     advice::knobs(
                         &finished,
-                        self.target.unwrap_or_default(),
+                        Target {
+                            pass_seconds: self.pass_in,
+                            core_percent: self.at_most,
+                        },
                         &Knobs::from_settings(settings),
                     ),
                 ));
@@ -280,12 +322,15 @@ impl Question {
                 sought.say(asked.preset == Preset::Linux6);
             }
             answer.advice = found;
-            if !self.owners.is_empty() {
-                answer.owners = Some(self.owners(merges, images, settings, tell)?);
+            if !asked.owners.is_empty() {
+                answer.owners = Some(self.owners(merges, images, asked, tell)?);
             }
             if self.what_if {
                 answer.what_if = Some(self.what_if(merges, images, asked, tell)?);
             }
+        }
+        if !self.pid.is_empty() {
+            answer.host = Some(host::beside(&answer.settings));
         }
         Some(answer)
     }
@@ -302,7 +347,7 @@ impl Question {
             gone: machine.gone(),
         });
         Answer {
-            kernel: self.kernel.clone(),
+            kernel: self.kernel_modelled().to_owned(),
             machines: machines.collect(),
             snapshots: images.snapshots(),
             settings: rows().iter().map(|row| said(settings, row)).collect(),
@@ -315,6 +360,7 @@ impl Question {
             what_if: None,
             untouched: None,
             advice: None,
+            host: None,
         }
     }
 
@@ -339,41 +385,22 @@ impl Question {
         }
     }
 
-    /// All owners; a machine that nobody owns gets an owner of its own.
-    fn owned(&self, images: &Images) -> Vec<Owner> {
-        let mut owners = self.owners.clone();
-        for (index, machine) in images.machines.iter().enumerate() {
-            if !self
-                .owners
-                .iter()
-                .any(|owner| owner.machines.contains(&index))
-            {
-                let name = machine.name.clone();
-                owners.push(Owner {
-                    name,
-                    machines: vec![index],
-                });
-            }
-        }
-        owners
-    }
-
     fn owners(
         &self,
         merges: &Merges,
         images: &Images,
-        settings: &Settings,
+        asked: &CheckedQuestion,
         tell: Tell<'_>,
     ) -> Option<Apart> {
         let mut rows = Vec::new();
         let (mut pages, mut kept) = (0, 0);
-        for owner in self.owned(images) {
+        for owner in owned(&asked.owners, images) {
             let mut chosen = vec![false; images.machines.len()];
             owner
                 .machines
                 .iter()
                 .for_each(|index| chosen[*index] = true);
-            let run = (merges.on_images)(images, chosen, settings);
+            let run = (merges.on_images)(images, chosen, &asked.settings);
             let finished = finish(run, self.passes, images.snapshots(), tell)?;
             let of = finished.run.pages();
             pages += of.pages;
@@ -443,6 +470,71 @@ impl Question {
         }
         Some(found)
     }
+}
+
+/// Owners by pairs NAME=GLOB over the machines' names. A machine is its first owner's.
+fn owners(pairs: &[String], names: &[String]) -> Result<Vec<Owner>, ImageError> {
+    let mut owners: Vec<Owner> = Vec::new();
+    let mut taken: Vec<Option<&str>> = vec![None; names.len()];
+    for pair in pairs {
+        let parts = pair.split_once('=');
+        let parts = parts.filter(|(name, glob)| !name.is_empty() && !glob.is_empty());
+        let Some((owner, pattern)) =
+            parts.and_then(|(name, glob)| Some((name, Pattern::new(glob).ok()?)))
+        else {
+            return Err(ImageError(format!(
+                "--owner {pair}: not of the form NAME=GLOB; for example --owner web='dumps/web*'"
+            )));
+        };
+        let is_called = |name: &String| {
+            let last = name.rsplit('/').next().unwrap_or(name);
+            pattern.matches(name) || pattern.matches(last)
+        };
+        let called: Vec<usize> = (0..names.len())
+            .filter(|at| is_called(&names[*at]))
+            .collect();
+        let Some(first) = called.first() else {
+            return Err(ImageError(format!(
+                "--owner {pair}: no machine is called so; they are {}",
+                names.join(", ")
+            )));
+        };
+        let own: Vec<usize> = called
+            .iter()
+            .copied()
+            .filter(|at| taken[*at].is_none())
+            .collect();
+        if let (true, Some(other)) = (own.is_empty(), taken[*first]) {
+            return Err(ImageError(format!(
+                "--owner {pair}: {} is {other}'s already; a machine is its first owner's, so give the narrower glob \
+                 first",
+                names[*first]
+            )));
+        }
+        own.iter().for_each(|at| taken[*at] = Some(owner));
+        match owners.iter_mut().find(|known| known.name == owner) {
+            Some(known) => known.machines.extend(own),
+            None => owners.push(Owner {
+                name: owner.to_owned(),
+                machines: own,
+            }),
+        }
+    }
+    Ok(owners)
+}
+
+/// All owners; a machine that nobody owns gets an owner of its own.
+fn owned(known: &[Owner], images: &Images) -> Vec<Owner> {
+    let mut owners = known.to_vec();
+    for (index, machine) in images.machines.iter().enumerate() {
+        if !known.iter().any(|owner| owner.machines.contains(&index)) {
+            owners.push(Owner {
+                name: machine.name.clone(),
+                machines: vec![index],
+            });
+        }
+    }
+    owners
 }
 
 /// Refuses a question all of whose machines are processes that exited before the last snapshot.

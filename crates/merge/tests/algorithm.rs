@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use sardonyx_merge::algorithms::{Algorithm, Merges, register};
 use sardonyx_merge::images::Zeros;
 use sardonyx_merge::ksm::{PageSearch, Software, TreeWalk, Walkable};
-use sardonyx_merge::question::{MemorySource, Question};
+use sardonyx_merge::question::Question;
+use sardonyx_question::Names;
 use sardonyx_merge::run::PassRun;
 use sardonyx_merge::{Checksum, Page, PageFrame, PageStore, timed};
 use serde_json::Value;
@@ -91,21 +92,12 @@ fn one_value_makes_an_algorithm_that_merges_images_and_runs_in_time() {
     let pages = [[1; 4096], [2; 4096], [1; 4096], [1; 4096]];
     std::fs::write(&image, pages.concat()).unwrap();
     let question = Question {
-        machines: vec![MemorySource::Path(image)],
-        mappings: Vec::new(),
-        snapshots: 1,
-        every_ms: 0,
-        memory: 1 << 30,
-        zeros: Zeros::default(),
-        target: None,
-        advice: true,
-        designs: vec!["ksm".to_owned(), "doubtful".to_owned()],
+        machines: vec![image],
+        designs: Names(vec!["ksm".to_owned(), "doubtful".to_owned()]),
         kernel: "linux-4.4".to_owned(),
         passes: Some(4),
-        sets: Vec::new(),
-        owners: Vec::new(),
         what_if: false,
-        why: true,
+        ..Question::default()
     };
     let answer = question.answer(&mut |_, _| true).unwrap().unwrap();
     let figures = [0, 1].map(|run: usize| &answer.runs[run].metrics);

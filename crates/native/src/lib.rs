@@ -4,6 +4,7 @@ use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use sardonyx::machine::RunError;
 
+mod commands;
 mod crash;
 mod crash_test;
 mod curve;
@@ -69,6 +70,8 @@ mod _core {
     use super::SardonyxError;
     #[pymodule_export]
     use super::WrongRead;
+    #[pymodule_export]
+    use super::commands::{asked, command, commands};
     #[pymodule_export]
     use super::crash::{
         crash, crash_exhaustive, crash_memory, crash_stages, crash_trial, crash_trial_memory,

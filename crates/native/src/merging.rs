@@ -12,9 +12,9 @@ use crate::{bad, read};
 /// Runs merging algorithms over machines.
 #[pyfunction]
 pub fn merge(py: Python<'_>, question_json: &str, progress: Option<&Progress>) -> PyResult<String> {
-    let question: Question = read(question_json)?;
+    let asked = sardonyx_question::read::<Question>(question_json).map_err(bad)?;
     let tell = Progress::listener(progress);
-    let answer = py.detach(|| question.answer(&mut |done, total| tell(done, total)));
+    let answer = py.detach(|| asked.answer(&mut |done, total| tell(done, total)));
     let answer = answer.map_err(bad)?.ok_or_else(|| bad("cancelled"))?;
     serde_json::to_string(&answer).map_err(bad)
 }

@@ -33,7 +33,6 @@ pub fn questions() -> PyResult<String> {
         AccessesQuestion,
         sardonyx_crash_test::question::Question,
         sardonyx_crash_files::question::Question,
-        sardonyx_merge::question::Question,
         sardonyx_merge::timed::Question,
         sardonyx_store::Question,
         sardonyx_estimate::Question,

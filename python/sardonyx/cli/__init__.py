@@ -212,6 +212,8 @@ def _run() -> int:
         discard(sys.stdout)
         return fail(f"standard output: {error.strerror}").exit_code
     except Exception as error:
+        if type(error).__name__ == "Exit":  # of a command that is made of its question
+            return int(error.exit_code)  # type: ignore[attr-defined]
         message = getattr(error, "format_message", None)
         if message is None:
             raise

@@ -20,8 +20,8 @@ from sardonyx.cli.common import (
     for_people,
     write_json,
 )
-from sardonyx.cli.grid import grid, numbers
 from sardonyx.cli.options import JsonTo
+from sardonyx.show.grid import grid, numbers
 
 if TYPE_CHECKING:
     from sardonyx.coupling import Verdict

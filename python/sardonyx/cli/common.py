@@ -96,7 +96,7 @@ def ending_patiently() -> Iterator[None]:
 
 
 @contextmanager
-def _errors_as_lines() -> Iterator[None]:
+def errors_as_lines() -> Iterator[None]:
     """Turn what users can cause into one line and an exit status; a bug keeps its traceback."""
     try:
         yield
@@ -126,7 +126,7 @@ def add_command(app: typer.Typer, command: Callable[..., Any], **settings: Any) 
     marked = type(kind.__name__, (kind,), {"rare": getattr(command, "rare", frozenset())})
     context = CONTEXT | settings.pop("context_settings", {})
     register = app.command(cls=marked, context_settings=context, **settings)
-    register(_errors_as_lines()(spread(command)))
+    register(errors_as_lines()(spread(command)))
 
 
 def subcommands(

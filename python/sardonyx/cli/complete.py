@@ -7,7 +7,7 @@ shells' scripts are Typer's: ``sardonyx --install-completion``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from sardonyx import _core
@@ -59,3 +59,13 @@ def keys(ctx: Any, incomplete: str) -> list[str]:
     except _core.SardonyxError:  # no such machine: the command itself will say so
         return []
     return _fitting([f"{key}=" for key in machine["parameters"]], incomplete)
+
+
+#: What completes a parameter of this name.
+BY_PARAMETER: dict[str, Callable[[Any, str], list[str]]] = {
+    "designs": lambda _, word: designs(word),
+    "machine": lambda _, word: machines(word),
+    "set": keys,
+    "traces": lambda _, word: workloads(word),
+    "programs": lambda _, word: programs(word),
+}

@@ -26,7 +26,6 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.curve_threads import AS_IS, Shown, threads_shown
-from sardonyx.cli.grid import folded, grid, numbers
 from sardonyx.cli.options import Designs, JsonTo, Machine, Set, Workers
 from sardonyx.report.curves import figures
 from sardonyx.runs.accesses import Accesses, is_of_accesses
@@ -43,6 +42,7 @@ from sardonyx.runs.curves import (
 )
 from sardonyx.runs.jobs import parse_settings
 from sardonyx.runs.sources import parts
+from sardonyx.show.grid import folded, grid, numbers
 
 P = TypeVar("P")
 

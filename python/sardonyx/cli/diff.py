@@ -19,7 +19,6 @@ from sardonyx.cli.common import (
     for_people,
     write_json,
 )
-from sardonyx.cli.grid import folded, grid, numbers
 from sardonyx.cli.options import JsonTo
 from sardonyx.cli.tables import TONES
 from sardonyx.runs import origin
@@ -27,6 +26,7 @@ from sardonyx.runs.differences import Changed, Differences, Moved, Side, differe
 from sardonyx.runs.measures import plain, written
 from sardonyx.runs.metrics import FIGURES
 from sardonyx.runs.results import Results
+from sardonyx.show.grid import folded, grid, numbers
 
 if TYPE_CHECKING:
     from sardonyx.sweeps.table import Swept

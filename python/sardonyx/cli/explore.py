@@ -27,7 +27,6 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.forms import Options
-from sardonyx.cli.grid import grid, numbers
 from sardonyx.cli.options import (
     FOOTPRINT,
     Designs,
@@ -47,6 +46,7 @@ from sardonyx.runs import mixes
 from sardonyx.runs.jobs import Settings, check, check_designs, parse_settings
 from sardonyx.runs.metrics import NAMES
 from sardonyx.runs.sources import PROGRAM, check_known, named, parts, program_names
+from sardonyx.show.grid import grid, numbers
 from sardonyx.sizes import parse_size, size_text
 from sardonyx.studies.explore import Exploration, Explored, Tried, rows
 from sardonyx.sweeps.plan import check_goal

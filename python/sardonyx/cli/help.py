@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from rich.console import Console, RenderableType
 from rich.console import Group as Lines
+from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -114,9 +115,48 @@ def _options(params: Sequence[Any], rare: Collection[str]) -> list[RenderableTyp
         rows = [_row(param) for param in usual if param.param_type_name == kind]
         if rows:
             parts += [Text(f"\n{title}", style="bold"), _columns(rows)]
-    if left:
-        parts.append(Text(f"\n{ALL} lists {left} more, which few callers need.", style="dim"))
-    return parts
+    return parts + _more(left)
+
+
+def of_command(command: Any, ctx: Any) -> str:
+    """The help of a command that is made of its question (``derived``)."""
+    from sardonyx.cli.derived import row
+
+    left = frozenset() if command.every else command.rare
+    pieces = " ".join([ctx.command_path, *command.collect_usage_pieces(ctx)])
+    parts: list[RenderableType] = [Text.assemble(("Usage: ", "bold"), pieces)]
+    parts += [part for line in (escape(command.help), *command.told) for part in _paragraph(line)]
+    if command.examples:
+        parts += [Text("\nExamples", style="bold")]
+        parts += [Padding(Text(line), (0, 0, 0, 2)) for line in command.examples]
+    shown = [each for each in command.get_params(ctx) if each.name not in left]
+    arguments = [each for each in shown if each.param_type_name == "argument"]
+    for title, params in (
+        ("Arguments", arguments),
+        ("Options", [each for each in shown if each not in arguments]),
+    ):
+        rows = [(_names(each), row(each, command.question.get(each.name, {}))) for each in params]
+        if rows:
+            parts += [Text(f"\n{title}", style="bold"), _columns(rows)]
+    return _text([*parts, *_more(len(left))])
+
+
+def _paragraph(line: str) -> list[RenderableType]:
+    return [Text(), Text.from_markup(line)]
+
+
+def _more(left: int) -> list[RenderableType]:
+    said = f"\n{ALL} lists {left} more, which few callers need."
+    return [Text(said, style="dim")] if left else []
+
+
+def _names(param: Any) -> str:
+    if param.param_type_name == "argument":
+        return str(param.metavar or param.name.upper())
+    if ALL in param.opts:
+        return f"-h, --help, {ALL}"
+    names = sorted(param.opts, key=len) + list(param.secondary_opts)
+    return " ".join([", ".join(names), *filter(None, [param.metavar])])
 
 
 def _columns(rows: Iterable[tuple[str, str]]) -> Table:

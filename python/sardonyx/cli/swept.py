@@ -10,8 +10,8 @@ from rich.text import Text
 from sardonyx import report as pages
 from sardonyx._core import SardonyxError
 from sardonyx.cli.common import note, out
-from sardonyx.cli.grid import folded, grid, numbers
 from sardonyx.cli.tables import in_lines
+from sardonyx.show.grid import folded, grid, numbers
 from sardonyx.sweeps.table import Goal, Swept, is_swept, load, ranked
 
 __all__ = ["is_swept", "report_again"]

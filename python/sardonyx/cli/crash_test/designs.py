@@ -15,7 +15,6 @@ from rich.console import Console
 from sardonyx import _core
 from sardonyx.cli.common import err
 from sardonyx.cli.crash_test.search import RARE, Searched, tried
-from sardonyx.cli.grid import grid, numbers
 from sardonyx.cli.help import rare
 from sardonyx.cli.options import Designs as Named
 from sardonyx.cli.options import Machine
@@ -23,6 +22,7 @@ from sardonyx.cli.progress import watched
 from sardonyx.questions import CrashTestQuestion
 from sardonyx.runs.jobs import check_designs
 from sardonyx.runs.sources import check_known, parts
+from sardonyx.show.grid import grid, numbers
 
 #: The number of cuts below each design; the recovery is run after one in this many.
 CUTS = 200

@@ -25,7 +25,6 @@ from sardonyx.cli.crash_test.options import (
     show_basis,
     unfinished,
 )
-from sardonyx.cli.grid import grid, numbers
 from sardonyx.cli.help import rare
 from sardonyx.questions import CrashFilesQuestion
 from sardonyx.report.checks import accept
@@ -37,6 +36,7 @@ from sardonyx.runs.crash_files import (
     recovery,
 )
 from sardonyx.runs.sources import check_known
+from sardonyx.show.grid import grid, numbers
 
 #: Settings of the command line: words after the program's name belong to the program.
 SETTINGS: dict[str, Any] = {

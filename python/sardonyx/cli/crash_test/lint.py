@@ -15,10 +15,10 @@ from rich.text import Text
 from sardonyx import _core
 from sardonyx.cli.common import check_json_target, err, for_people, note, write_json
 from sardonyx.cli.crash_test.options import NO_SOURCE, POOL, RECORDING
-from sardonyx.cli.grid import grid, numbers
 from sardonyx.cli.options import JsonTo, Machine
 from sardonyx.cli.progress import watched
 from sardonyx.runs import crash_test
+from sardonyx.show.grid import grid, numbers
 
 
 def lint(

@@ -20,7 +20,6 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.forms import Options
-from sardonyx.cli.grid import numbers
 from sardonyx.cli.help import rare
 from sardonyx.cli.options import JsonTo, Workers
 from sardonyx.cli.progress import Watcher
@@ -29,6 +28,7 @@ from sardonyx.runs import stores
 from sardonyx.runs.results import Results, Run
 from sardonyx.runs.sources import parts
 from sardonyx.runs.stores import Design, Key, StoreDesign, StorePoint, StoreQuestion, StoreRuns
+from sardonyx.show.grid import numbers
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,12 +32,12 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.forms import Options
-from sardonyx.cli.grid import numbers
 from sardonyx.cli.options import JsonTo
 from sardonyx.cli.progress import watched
 from sardonyx.questions import EstimateQuestion, Format
 from sardonyx.report.savings import times_of
 from sardonyx.runs.rivals import rivals
+from sardonyx.show.grid import numbers
 from sardonyx.sizes import SUFFIXES, amount
 
 NONE = "none"

@@ -7,7 +7,6 @@ import tempfile
 from typing import Any
 
 from sardonyx import _core
-from sardonyx.questions import MergeQuestion
 from sardonyx.runs.jobs import Setting
 from sardonyx.sweeps.inputs import Inputs
 from sardonyx.sweeps.kinds.kind import Designed, Figure, Kind, Question, Subject, figure_names, flat
@@ -45,13 +44,12 @@ class Merge(Kind):
         self, subject: Subject, options: Any, keys: tuple[Setting, ...], inputs: Inputs, repeat: int
     ) -> Question:
         names = self.inputs(subject)
-        question = self._question(tuple(str(inputs[name].path) for name in names), options, keys)
-        identity = question.document("machines")
-        identity |= {"kind": self.name, "repeat": repeat, "sets": sorted(keys)}
+        question = self._question([str(inputs[name].path) for name in names], options, keys)
+        identity = {"kind": self.name, "repeat": repeat, **question, "set": sorted(keys)}
         identity["machines"] = [inputs[name].sha256 for name in names]
 
         def ask(progress: _core.Progress | None) -> dict[str, Figure]:
-            answer = json.loads(_core.merge(question.json(), progress))
+            answer = json.loads(_core.merge(json.dumps(question), progress))
             return flat(answer["runs"][0]["metrics"])
 
         words = ["merge", *names, "--designs", options.design, "--kernel", options.kernel]
@@ -61,30 +59,27 @@ class Merge(Kind):
         return Question(identity, ask, names, (*words, "--no-what-if", "--no-why"))
 
     def check(self, subject: Subject, options: Any, keys: tuple[Setting, ...], at: Inputs) -> None:
-        _try_merge(self._question(("",), options, keys))
+        _try_merge(self._question([], options, keys))
 
     def _question(
-        self,
-        machines: tuple[str, ...],
-        options: MergeOptions,
-        keys: tuple[Setting, ...],
-    ) -> MergeQuestion:
-        return MergeQuestion(
-            machines=machines,
-            designs=(options.design,),
-            kernel=options.kernel,
-            passes=options.passes,
-            sets=keys,
-        )
+        self, machines: list[str], options: MergeOptions, keys: tuple[Setting, ...]
+    ) -> dict[str, Any]:
+        return {
+            "machines": machines,
+            "designs": options.design,
+            "kernel": options.kernel,
+            "set": dict(keys),
+            **dict.fromkeys(("advice", "what_if", "why"), False),
+            **({} if options.passes is None else {"passes": options.passes}),
+        }
 
 
-def _try_merge(question: MergeQuestion) -> None:
+def _try_merge(question: dict[str, Any]) -> None:
     """The question of a few generated pages: a setting refused there is refused everywhere."""
     with tempfile.NamedTemporaryFile(suffix=".raw") as image:
         image.write(_core.merge_snapshot(_core.merge_mixes()[0], 8, 1))
         image.flush()
-        tiny = question.replace(machines=(image.name,), passes=1)
-        _core.merge(tiny.json(), None)
+        _core.merge(json.dumps(question | {"machines": [image.name], "passes": 1}), None)
 
 
 KIND = Merge()

@@ -1,0 +1,39 @@
+//! The commands and what each is asked. The command line and the functions in Python are made of this.
+use pyo3::prelude::*;
+use sardonyx_question::{declared, read};
+use serde_json::to_string;
+
+use crate::bad;
+
+/// The commands by their names, each with the type of its question.
+macro_rules! commands {
+    ($($name:literal: $question:ty),* $(,)?) => {
+        /// The names of all commands.
+        #[pyfunction]
+        pub fn commands() -> Vec<&'static str> {
+            vec![$($name),*]
+        }
+
+        /// What a command is asked, as a JSON schema whose `order` has the options in theirs.
+        #[pyfunction]
+        pub fn command(name: &str) -> PyResult<String> {
+            match name {
+                $($name => to_string(&declared::<$question>()).map_err(bad),)*
+                _ => Err(bad(format!("{name}: there is no such command"))),
+            }
+        }
+
+        /// The whole question of a command from what was given: checked, and with its defaults.
+        #[pyfunction]
+        pub fn asked(name: &str, given: &str) -> PyResult<String> {
+            match name {
+                $($name => to_string(&read::<$question>(given).map_err(bad)?).map_err(bad),)*
+                _ => Err(bad(format!("{name}: there is no such command"))),
+            }
+        }
+    };
+}
+
+commands! {
+    "merge": sardonyx_merge::question::Question,
+}

@@ -1,0 +1,144 @@
+//! Kinds of values that users write as text: sizes, lists of names, pairs of a key and its value. Each is read from the text
+//! or from what the text means, so that a command line and a program in Python ask alike.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use sardonyx_base::sizes;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// What follows a pair that is none.
+const PAIR: &str = "not of the form KEY=VALUE; for example --set esd.efit_bytes=65536";
+
+/// Declares how a kind looks in a schema.
+macro_rules! looks {
+    ($kind:ty: $schema:tt) => {
+        impl JsonSchema for $kind {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($kind).into()
+            }
+
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!($schema)
+            }
+        }
+    };
+}
+
+/// A number of bytes: 4096, or "4K".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Bytes(pub u64);
+
+looks!(Bytes: {"type": ["integer", "string"], "format": "bytes"});
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Number(u64),
+            Text(String),
+        }
+        match Written::deserialize(from) {
+            Ok(Written::Number(bytes)) => Some(Bytes(bytes)),
+            Ok(Written::Text(text)) => sizes::parse(&text).map(Bytes),
+            Err(_) => None,
+        }
+        .ok_or_else(|| D::Error::custom(sizes::REMEDY))
+    }
+}
+
+/// Names in their order, none of them twice: a list, or one text with commas.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Names(pub Vec<String>);
+
+looks!(Names: {"type": ["array", "string"], "items": {"type": "string"}, "format": "names"});
+
+impl Names {
+    /// The names in a text, with commas between them.
+    pub fn of(text: &str) -> Names {
+        let mut names: Vec<String> = Vec::new();
+        for name in text.split(',').map(str::trim) {
+            if !name.is_empty() && !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
+            }
+        }
+        Names(names)
+    }
+}
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Text(String),
+            List(Vec<String>),
+        }
+        let Names(names) = match Written::deserialize(from) {
+            Ok(Written::Text(text)) => Names::of(&text),
+            Ok(Written::List(list)) => Names::of(&list.join(",")),
+            Err(_) => return Err(D::Error::custom("give names, separated by commas")),
+        };
+        if names.is_empty() {
+            return Err(D::Error::custom("none given; give one at least"));
+        }
+        Ok(Names(names))
+    }
+}
+
+/// Keys and their values, in their order: texts KEY=VALUE, or a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Pairs(pub Vec<(String, String)>);
+
+looks!(Pairs: {"type": ["array", "object"], "items": {"type": "string"}, "format": "pairs"});
+
+impl<'de> Deserialize<'de> for Pairs {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(PairsVisitor)
+    }
+}
+
+struct PairsVisitor;
+
+impl<'de> Visitor<'de> for PairsVisitor {
+    type Value = Pairs;
+
+    fn expecting(&self, to: &mut fmt::Formatter) -> fmt::Result {
+        to.write_str("KEY=VALUE")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Pairs, A::Error> {
+        let mut pairs = Vec::new();
+        while let Some(text) = list.next_element::<String>()? {
+            let pair = text
+                .split_once('=')
+                .map(|(key, value)| (key.trim(), value.trim()));
+            let Some((key, value)) =
+                pair.filter(|(key, value)| !key.is_empty() && !value.is_empty())
+            else {
+                return Err(A::Error::custom(format_args!("{text}: {PAIR}")));
+            };
+            pairs.push((key.to_owned(), value.to_owned()));
+        }
+        Ok(Pairs(pairs))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut table: A) -> Result<Pairs, A::Error> {
+        let mut pairs = Vec::new();
+        while let Some((key, value)) = table.next_entry::<String, serde_json::Value>()? {
+            let text = match value {
+                serde_json::Value::String(text) => text,
+                other => other.to_string(),
+            };
+            pairs.push((key, text));
+        }
+        Ok(Pairs(pairs))
+    }
+}

@@ -1,0 +1,213 @@
+"""Commands as the command line has them, each made of what Rust declares of its question.
+
+An option is a field of the question: its name, kind, range, default and help are the field's.
+Beside them stand ``--out`` and ``--json``, which are for every answer that can be kept. Left out:
+checks, which are the question's own, and the work (``sardonyx.api``).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+from rich.markup import escape
+
+from sardonyx import _core
+from sardonyx.cli import complete
+from sardonyx.cli.common import (
+    check_json_target,
+    err,
+    errors_as_lines,
+    for_people,
+    output_directory,
+    path_given,
+    write_json,
+)
+from sardonyx.cli.help import ALL, CONTEXT, of_command
+from sardonyx.sizes import size_text
+
+#: A bound beyond this is the machine's and no limit that a user meets.
+FAR = 2**31
+WHOLE = re.compile(r"\d{1,19}|-[1-9]\d{0,18}", re.ASCII)
+JSON = "Write the same numbers as JSON to this file, or to standard output for -."
+
+
+@dataclass(frozen=True)
+class Line:
+    """A command: its function in ``sardonyx.api``, and what ``--out`` says if it has one."""
+
+    function: str
+    out: str = ""
+    #: What its progress counts.
+    unit: str = "req"
+    #: Whether it has ``--json``.
+    json: bool = True
+
+
+class Command(click.Command):
+    """A command whose help is one screen, and all of it with ``--help-all``."""
+
+    def __init__(self, name: str, line: Line) -> None:
+        schema = json.loads(_core.command(name))
+        said, *examples = schema["description"].split("\n\n")
+        self.question = {each: schema["properties"][each] for each in schema["order"]}
+        self.line, self.every = line, False
+        params = [_param(each, of) for each, of in self.question.items()]
+        if line.out:
+            params.append(_option(["-o", "--out"], line.out, "PATH"))
+        if line.json:
+            params.append(_option(["--json"], JSON, "FILE"))
+        super().__init__(
+            name.split()[-1],
+            params=params,
+            help=" ".join(said.split()),
+            callback=self._run,
+            context_settings=CONTEXT,
+        )
+        self.examples = [each.partition(": ")[2] for each in examples if "Example" in each]
+        self.told = [escape(each) for each in examples if "Example" not in each]
+        self.rare = frozenset(each for each, of in self.question.items() if "rare" in of)
+        self.command = name
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        self.every = ALL in args
+        return super().parse_args(ctx, args)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write(of_command(self, ctx))
+
+    def _run(self, **values: Any) -> int:
+        ctx = click.get_current_context()
+        given = {
+            name: _value(self.question[name], value)
+            for name, value in values.items()
+            if name in self.question and _said(ctx, name)
+        }
+        with errors_as_lines():
+            return self._answer(given, values.get("out"), values.get("json"))
+
+    def _answer(self, given: Mapping[str, Any], out: str | None, to: str | None) -> int:
+        from sardonyx.cli.places import check_replaced
+        from sardonyx.cli.progress import Watcher
+
+        ask = getattr(import_module("sardonyx.api"), self.line.function).ask
+        sources = [each for each in given.get(self._files(), ()) if Path(each).is_file()]
+        check_json_target(to, sources)
+        people = for_people(to)
+        if out is None:
+            with Watcher(err, self.line.unit) as watch:
+                answer = ask(given, watch)
+            answer.tell(people)
+        else:
+            folder = path_given(out)
+            shown = import_module(f"sardonyx.show.{self.line.function}")
+            check_replaced(folder, shown.FILE)
+            with output_directory(folder):
+                with Watcher(err, self.line.unit) as watch:
+                    answer = ask(given, watch)
+                report = answer.save(folder)
+            answer.tell(people)
+            people.print(f"report: {report}", soft_wrap=True)
+        write_json(to, answer)
+        return int(answer.status)
+
+    def _files(self) -> str:
+        return next((name for name, of in self.question.items() if "argument" in of), "")
+
+
+def _said(ctx: click.Context, name: str) -> bool:
+    source = ctx.get_parameter_source(name)
+    given = source is not None and source.name == "COMMANDLINE"
+    return given and ctx.params[name] != ()
+
+
+def _param(name: str, of: Mapping[str, Any]) -> click.Parameter:
+    kinds = of.get("type", "string")
+    several = "array" in kinds and of.get("format") != "names"
+    if "argument" in of:
+        return click.Argument(
+            [name],
+            metavar=of["argument"],
+            nargs=-1 if several else 1,
+            required="needed" in of,
+            shell_complete=_completing(name),
+        )
+    long = of.get("called", name.replace("_", "-"))
+    names = [f"--{long}", *([f"-{of['short']}"] if "short" in of else [])]
+    names += [f"--{other}" for other in of.get("also", ())]
+    if "boolean" in kinds:
+        if of.get("default", False) is not False:
+            names[0] += f"/--no-{long}"
+        return _option([*names, name], of.get("description", ""), is_flag=True, default=None)
+    plain = {"integer": "N", "number": "X"}
+    inner = of["items"]["type"] if several else kinds
+    word = next((plain[kind] for kind in plain if kind in inner and "string" not in inner), None)
+    return _option(
+        [*names, name],
+        of.get("description", ""),
+        of.get("value") or word or long.rpartition("-")[2].upper(),
+        multiple=several,
+        shell_complete=_completing(name),
+        required="needed" in of,
+    )
+
+
+def _option(
+    names: Sequence[str], text: str, metavar: str | None = None, **how: Any
+) -> click.Option:
+    return click.Option(names, help=" ".join(text.split()), metavar=metavar, **how)
+
+
+def _completing(name: str) -> Any:
+    found = complete.BY_PARAMETER.get(name)
+    if found is None:
+        return None
+
+    def completed(ctx: click.Context, _: click.Parameter, word: str) -> list[CompletionItem]:
+        return [CompletionItem(each) for each in found(ctx, word)]
+
+    return completed
+
+
+def _value(of: Mapping[str, Any], value: Any) -> Any:
+    """A value of the command line as JSON has it; what is no number stays text, and is refused."""
+    if isinstance(value, tuple):
+        return [_value(of["items"], each) for each in value]
+    kinds = of.get("type", "string")
+    if not isinstance(value, str) or "string" in kinds or "array" in kinds:
+        return value
+    if WHOLE.fullmatch(value):
+        return int(value)
+    try:
+        number = float(value)
+    except ValueError:
+        return value
+    plain = math.isfinite(number) and "number" in kinds and not (number == 0 and value[0] == "-")
+    return number if plain else value
+
+
+def row(param: click.Parameter, of: Mapping[str, Any]) -> str:
+    """What help says of a parameter: its text, its range, its default."""
+    if ALL in param.opts:
+        return "This help; all options."
+    text = (getattr(param, "help", None) or " ".join(of.get("description", "").split())).strip()
+    item = of.get("items", {}) if isinstance(of.get("items"), dict) else {}
+    low, high = of.get("minimum", item.get("minimum")), of.get("maximum", item.get("maximum"))
+    if high is not None and high < FAR:
+        text += f" {low:,} to {high:,}." if low is not None else f" At most {high:,}."
+    default = of.get("default")
+    if isinstance(default, bool) or default in (None, [], "", {}):
+        return text
+    if isinstance(default, list):
+        default = ",".join(map(str, default))
+    elif of.get("format") == "bytes":
+        default = size_text(default)
+    return f"{text} Default: {default}."
