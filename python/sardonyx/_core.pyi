@@ -276,12 +276,6 @@ def merge_mixes() -> list[str]:
 def merge_snapshot(mix: str, pages: int, pass_: int) -> bytes:
     """A raw dump of a generated machine at a pass, from 1."""
 
-def merge_available() -> None:
-    """An error unless the running kernel's KSM is there, unused, and may be driven."""
-
-def merge_validate(seed: int, mixes: int, progress: Progress | None) -> str:
-    """The running kernel beside the model: ``kernel``, ``values``, ``mismatches``, ``mixes``."""
-
 def parquet_of(
     columns: list[tuple[str, list[str] | list[float | None]]], whole: list[str]
 ) -> bytes:

@@ -704,31 +704,6 @@ class TestTheKernelThatRuns:
                 pytest.skip("somebody uses KSM")
             yield
 
-    def knobs(self) -> dict[str, str]:
-        names = ("run", "pages_to_scan", "sleep_millisecs", "smart_scan", "max_page_sharing")
-        return {name: (KSM / name).read_text() for name in names}
-
-    def test_it_counts_as_the_model_does_and_keeps_its_knobs(self) -> None:
-        before = self.knobs()
-        answer = merged("validate", "--seed", 3, "--mixes", 2)
-        assert answer["mismatches"] == [] and answer["values"] > 50
-        assert self.knobs() == before
-
-    def test_its_knobs_come_back_after_a_signal(self) -> None:
-        before = self.knobs()
-        for end in ("terminate", "kill"):
-            command = [sys.executable, "-m", "sardonyx", "merge", "validate", "--mixes", "10000"]
-            process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-            until = time.monotonic() + 30
-            while self.knobs() == before and time.monotonic() < until:
-                time.sleep(0.01)
-            assert self.knobs() != before
-            getattr(process, end)()
-            process.wait(timeout=600)
-            while self.knobs() != before and time.monotonic() < until:
-                time.sleep(0.05)  # after SIGKILL the guard gives them back
-            assert self.knobs() == before
-
     def test_pages_that_vanish_and_come_back_count_as_there(self, tmp_path: Path) -> None:
         drawn, count = random.Random(5), 400
         held = {number: drawn.randrange(60) for number in range(count)}
@@ -754,13 +729,3 @@ class TestTheKernelThatRuns:
         for there, here in zip(kernel.counted, answer["runs"][0]["passes"], strict=True):
             assert {name: here[name] for name in there} == there
         assert kernel.counted[-1]["pages_sharing"] > 100
-
-    def test_it_is_left_alone_while_somebody_uses_it(self) -> None:
-        before = self.knobs()
-        (KSM / "run").write_text("1")
-        try:
-            ended = sardonyx("merge", "validate", status=2)
-            assert "KSM is in use" in ended.stderr
-        finally:
-            (KSM / "run").write_text("0")
-        assert self.knobs() == before

@@ -23,13 +23,11 @@ def test_what_is_missing_is_named_with_its_remedy(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(doctor, "KSM", tmp_path / "run")
     monkeypatch.setattr(doctor, "_ran", lambda *words: None if "compare" in words else "no QEMU")
     told = {one["what"]: one["missing"] for one in found()}
     assert told["simulator"] is None
     assert told["recorder"] == "no QEMU"
     assert "apt-get install nbdkit" in told["nbdkit"]
-    assert "CONFIG_KSM" in told["kernel's page merging"]
     assert told["hq"].startswith(("pip install 'sardonyx[hq]'", "no hq in PATH"))
 
 

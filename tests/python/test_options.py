@@ -59,7 +59,6 @@ FORMS = {
     "merge generate": ["cow images"],
     "merge run": ["v.raw", "--pid 1", "--pid 1 --snapshots 1"],
     "merge time": ["silo"],
-    "merge validate": [""],
     "programs": [""],
     "recordings": [""],
     "report": ["d"],
@@ -192,7 +191,7 @@ PLACES |= {"explore --goal", "explore --at-most"}
 LOOKED_UP = {
     "asked", "caches", "check_job", "command", "commands", "check_merge_timed", "check_store", "crash_memory", "crash_trial_memory",
     "designs", "guarantee", "integrities", "integrity_room", "ladder", "machine", "machines",
-    "merge_algorithms", "merge_available", "merge_mixes",
+    "merge_algorithms", "merge_mixes",
     "parse_size", "programs", "store_designs", "store_keys", "store_plan", "trace_info",
 }  # fmt: skip
 

@@ -1,18 +1,16 @@
-"""``compare --timeline`` and ``--requests``: what others' readers find, beside the figures."""
+"""``compare --timeline`` and ``--requests``: read back, beside the figures."""
 
 from __future__ import annotations
 
+import gzip
+import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from google.protobuf.message import Message
-from google.protobuf.unknown_fields import UnknownFieldSet
-from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 from sardonyx import cli
 from sardonyx.runs.results import Results, Run
 from test_cli_fixture import Program, bad_input
@@ -27,70 +25,83 @@ def out(sardonyx: Program, tmp_path: Path) -> Path:
     """A folder with results of two designs, and what was written down of their runs."""
     done = sardonyx(
         "compare", TRACE, "--designs", ",".join(DESIGNS), "--warmup", "200", "--out", "out",
-        "--timeline", "run.pftrace", "--timeline-window", "500..800", "--requests", "run.parquet",
+        "--timeline", "run.json.gz", "--timeline-window", "500..800", "--requests", "run.parquet",
     )  # fmt: skip
     assert done.status == 0, done.err
-    assert "run.pftrace" in done.out
+    assert "run.json.gz" in done.out
     return tmp_path
 
 
-def messages(message: Message) -> Iterator[Message]:
-    """The message and all in it."""
-    yield message
-    for field, value in message.ListFields():
-        if field.message_type is not None:
-            for each in value if field.is_repeated else [value]:
-                yield from messages(each)
+def events(file: Path) -> list[dict[str, Any]]:
+    """The events of a timeline, in the order of time; those of one instant as they stand."""
+    read = gzip.decompress if file.suffix == ".gz" else bytes
+    return sorted(json.loads(read(file.read_bytes()))["traceEvents"], key=lambda e: e.get("ts", -1))
 
 
-def notes(event: Any) -> dict[str, Any]:
-    return {
-        note.name: getattr(note, str(note.WhichOneof("value"))) for note in event.debug_annotations
+def test_a_timeline_is_the_rows_of_its_window(out: Path) -> None:
+    timeline = events(out / "run.json.gz")
+    names = {
+        name: {
+            event[number]: event["args"]["name"]
+            for event in timeline
+            if event["ph"] == "M" and event["name"] == name
+        }
+        for name, number in (("process_name", "pid"), ("thread_name", "tid"))
     }
-
-
-def test_perfettos_own_schema_reads_a_timeline(out: Path) -> None:
-    trace = perfetto.Trace()
-    trace.ParseFromString((out / "run.pftrace").read_bytes())
-    assert not [type(each) for each in messages(trace) if len(UnknownFieldSet(each))]
-    described = [p.track_descriptor for p in trace.packet if p.HasField("track_descriptor")]
-    tracks = {track.uuid: track for track in described}
-    processes = [t.process.process_name for t in tracks.values() if t.HasField("process")]
-    assert processes == [f"{design}, {TRACE}" for design in DESIGNS]
-
-    def process(uuid: int) -> str:
-        while tracks[uuid].HasField("parent_uuid"):
-            uuid = tracks[uuid].parent_uuid
-        return str(tracks[uuid].process.process_name)
+    runs = {f"{design}, {TRACE}": design for design in DESIGNS}
+    processes = list(names["process_name"].values())
+    assert [name for name in processes if name in runs] == list(runs)
+    assert {name.partition(": ")[0].split(",")[0] for name in processes} == set(DESIGNS)
 
     rows = pq.read_table(out / "run.parquet").to_pylist()
     known = {(row["design"], row["request"]): row for row in rows}
     drawn: dict[str, set[int]] = defaultdict(set)
     kinds: dict[str, set[str]] = defaultdict(set)
-    flows: dict[int, list[int]] = defaultdict(lambda: [0, 0])
-    for packet in trace.packet:
-        if not packet.HasField("track_event"):
+    flows: dict[int, str] = defaultdict(str)
+    parts: dict[tuple[str, int], float] = defaultdict(float)
+    newest: dict[int, dict[str, Any]] = {}
+    for event in timeline:
+        design = names["process_name"][event["pid"]].split(",")[0]
+        if event["ph"] in "sf":
+            flows[event["id"]] += event["ph"]
+            assert newest[event["tid"]]["ts"] == event["ts"]
+        if event["ph"] != "X":
             continue
-        event = packet.track_event
-        for flow in event.flow_ids:
-            flows[flow][0] += 1
-        for flow in event.terminating_flow_ids:
-            flows[flow][1] += 1
-        design = process(event.track_uuid).split(",")[0]
-        kinds[design].update(event.categories)
-        if list(event.categories) != ["request"]:
+        kinds[design].add(event["cat"])
+        if event["cat"] == "latency":
+            parts[design, newest[event["tid"]]["args"]["request"]] += event["dur"]
             continue
-        said = notes(event)
+        newest[event["tid"]] = event
+        if event["cat"] != "request":
+            assert event["tid"] in names["thread_name"]
+            continue
+        assert names["process_name"][event["pid"]] in runs
+        said = event["args"]
         row = known[design, said["request"]]
         drawn[design].add(said["request"])
-        assert packet.timestamp == row["arrived_ps"] // 1000
-        assert event.name == row["operation"] and said["line"] == row["line"]
+        assert round(event["ts"] * 1000) == row["arrived_ps"] // 1000
+        assert event["name"] == row["operation"] and said["line"] == row["line"]
         for name in ("arrived", "admitted", "accepted", "done"):
             assert said[f"{name}_ns"] * 1000 == pytest.approx(row[f"{name}_ps"])
     assert drawn == {design: set(range(500, 800)) for design in DESIGNS}
-    assert all(ends == [1, 1] for ends in flows.values())
+    assert flows and set(flows.values()) == {"sf"}
+    for key, spent in parts.items():
+        row = known[key]
+        whole = row["done_ps"] // 1000 - row["arrived_ps"] // 1000
+        assert spent * 1000 == pytest.approx(whole), key
+    assert parts.keys() == {(design, request) for design in DESIGNS for request in drawn[design]}
     for design in DESIGNS:
         assert kinds[design] >= {"request", "latency", "queue", "unit", "bank", "bus"}
+
+
+def test_a_name_without_gz_is_the_same_timeline_in_plain_json(
+    sardonyx: Program, tmp_path: Path
+) -> None:
+    for name in ("t.json", "t.json.gz"):
+        done = sardonyx("compare", TRACE, "--designs", "baseline", "--timeline", name)
+        assert done.status == 0, done.err
+    plain, zipped = (events(tmp_path / name) for name in ("t.json", "t.json.gz"))
+    assert plain == zipped
 
 
 def test_rows_add_up_to_the_figures(out: Path) -> None:
@@ -124,10 +135,10 @@ def test_files_are_the_same_however_many_run_at_once(sardonyx: Program, tmp_path
     for jobs in ("1", "2"):
         done = sardonyx(
             "compare", TRACE, "--designs", "baseline,dewrite", "--jobs", jobs, "--out", "out",
-            "--timeline", "run.pftrace", "--requests", "run.parquet",
+            "--timeline", "run.json.gz", "--requests", "run.parquet",
         )  # fmt: skip
         assert done.status == 0, done.err
-        files = ("run.pftrace", "run.parquet")
+        files = ("run.json.gz", "run.parquet")
         found.add(tuple((tmp_path / name).read_bytes() for name in files))
     assert len(found) == 1
 

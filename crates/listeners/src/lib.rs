@@ -2,6 +2,5 @@
 //! `plan::observe` and change nothing in it; a run without listeners pays nothing.
 
 pub mod commands;
-pub mod perfetto_messages;
 pub mod requests;
 pub mod timeline;

@@ -1,15 +1,14 @@
-//! A timeline's packets, read back: the slices of banks are the command log's commands, a request's parts are its
+//! A timeline's events, read back: the slices of banks are the command log's commands, a request's parts are its
 //! latency, arrows lead forward, and all of it is the same bytes again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use prost::Message;
 use sardonyx::config::Machine;
 use sardonyx::machine::recordings::{self, Options};
 use sardonyx::plan::command::{Command, CommandKind, CommandLog};
 use sardonyx::trace::{Source, Spec, Synth};
-use sardonyx_listeners::perfetto_messages::{Data, Trace, TrackValue, Type};
 use sardonyx_listeners::timeline::{Named, Timeline, TimelineWindow};
+use serde_json::Value;
 
 const WINDOW: TimelineWindow = TimelineWindow {
     first: Some(300),
@@ -47,74 +46,88 @@ struct Slice {
     name: String,
     begin: u64,
     end: u64,
-    notes: HashMap<String, TrackValue>,
+    notes: Value,
     within: Option<usize>,
     flows: [Vec<u64>; 2],
 }
 
 impl Slice {
     fn number(&self, name: &str) -> u64 {
-        match self.notes.get(name) {
-            Some(TrackValue::Uint(number)) => *number,
-            other => panic!("{name} of {self:?} is {other:?}"),
-        }
+        let number = self.notes[name].as_u64();
+        number.unwrap_or_else(|| panic!("{name} of {self:?}"))
     }
 
     fn ns(&self, name: &str) -> f64 {
-        match self.notes.get(name) {
-            Some(TrackValue::Double(number)) => *number,
-            other => panic!("{name} of {self:?} is {other:?}"),
-        }
+        let number = self.notes[name].as_f64();
+        number.unwrap_or_else(|| panic!("{name} of {self:?}"))
     }
 }
 
-/// The slices of each track, by the names of its parent and itself; those of one name lie one after the other.
+/// The slices of each track, by the last words of its process and its own name; those of one name lie one after the
+/// other. Reads as Perfetto does: in the order of time, and events of one instant as they stand in the file. An arrow
+/// belongs to the newest slice of its thread.
 fn read(bytes: &[u8]) -> BTreeMap<(String, String), Vec<Vec<Slice>>> {
-    let trace = Trace::decode(bytes).expect("protobuf");
-    let mut names: HashMap<u64, (String, u64)> = HashMap::new();
-    let mut tracks: HashMap<u64, (Vec<Slice>, Vec<usize>)> = HashMap::new();
-    let mut last = 0;
-    for packet in trace.packet {
-        match packet.data.expect("each has something") {
-            Data::TrackDescriptor(track) => {
-                let uuid = track.uuid.expect("a number");
-                let name = track.name.unwrap_or_default();
-                let parent = track.parent_uuid.unwrap_or(0);
-                assert!(names.insert(uuid, (name, parent)).is_none(), "{uuid} twice");
+    let array = [b"[", bytes, b"]"].concat();
+    let mut events: Vec<Value> = serde_json::from_slice(&array).expect("JSON");
+    let ns = |event: &Value, of: &str| (event[of].as_f64().unwrap_or(0.0) * 1000.0).round() as u64;
+    events.sort_by_key(|event| ns(event, "ts"));
+    let mut names: HashMap<u64, &str> = HashMap::new();
+    let mut tracks: HashMap<(u64, u64), Vec<Slice>> = HashMap::new();
+    let mut arrows: HashSet<u64> = HashSet::new();
+    for event in &events {
+        let thread = [&event["pid"], &event["tid"]].map(|number| number.as_u64().unwrap_or(0));
+        let (process, thread) = (thread[0], thread[1]);
+        let slices = tracks.entry((process, thread)).or_default();
+        let begin = ns(event, "ts");
+        let word = |of: &str| event[of].as_str().expect("a word");
+        match word("ph") {
+            "M" if word("name").ends_with("_name") => {
+                let before = names.insert(thread, event["args"]["name"].as_str().expect("a name"));
+                assert!(before.is_none(), "{thread} twice");
             }
-            Data::TrackEvent(event) => {
-                let at = packet.timestamp.expect("a time");
-                assert!(at >= last, "events are in order");
-                last = at;
-                let uuid = event.track_uuid.expect("a track");
-                assert!(names.contains_key(&uuid), "a track that nobody described");
-                let (slices, open) = tracks.entry(uuid).or_default();
-                match event.r#type() {
-                    Type::SliceBegin => {
-                        let notes = event.debug_annotations.into_iter();
-                        let notes = notes.map(|note| (note.name.unwrap(), note.value.unwrap()));
-                        slices.push(Slice {
-                            name: event.name.expect("a name"),
-                            begin: at,
-                            end: u64::MAX,
-                            notes: notes.collect(),
-                            within: open.last().copied(),
-                            flows: [event.flow_ids, event.terminating_flow_ids],
-                        });
-                        open.push(slices.len() - 1);
-                    }
-                    Type::SliceEnd => slices[open.pop().expect("it has begun")].end = at,
-                    Type::Counter => assert!(event.counter_value() >= 0, "a depth"),
-                    Type::Unspecified => panic!("an event of no type"),
+            "M" => assert!(event["args"]["sort_index"].is_u64()),
+            "X" => {
+                assert!(names.contains_key(&process) && names.contains_key(&thread));
+                let end = begin + ns(event, "dur");
+                let whole = slices.iter().rposition(|slice| slice.within.is_none());
+                let within = whole.filter(|_| word("cat") == "latency");
+                if let Some(whole) = within {
+                    assert!(begin >= slices[whole].begin && end <= slices[whole].end);
+                } else if let Some(whole) = whole {
+                    assert!(begin >= slices[whole].end, "slices of one thread overlap");
                 }
+                slices.push(Slice {
+                    name: word("name").to_owned(),
+                    begin,
+                    end,
+                    notes: event["args"].clone(),
+                    within,
+                    flows: Default::default(),
+                });
             }
+            arrow @ ("s" | "f") => {
+                let id = event["id"].as_u64().expect("a number");
+                let slice = slices.last_mut().expect("an arrow has a slice");
+                assert_eq!((slice.begin, word("bp")), (begin, "e"), "{slice:?}");
+                let begins = arrow == "s";
+                assert_eq!(
+                    begins,
+                    arrows.insert(id),
+                    "arrow {id} ends before it begins"
+                );
+                slice.flows[usize::from(!begins)].push(id);
+            }
+            "C" => assert!(event["args"]["accesses"].is_u64(), "a depth"),
+            other => panic!("an event of kind {other}"),
         }
     }
     let mut by_name: BTreeMap<_, Vec<Vec<Slice>>> = BTreeMap::new();
-    for (uuid, (slices, open)) in tracks {
-        assert!(open.is_empty(), "{uuid}: a slice without an end");
-        let (name, parent) = &names[&uuid];
-        let key = (names[parent].0.clone(), name.clone());
+    for ((process, thread), slices) in tracks {
+        if slices.is_empty() {
+            continue;
+        }
+        let process = names[&process].rsplit(": ").next().expect("a name");
+        let key = (process.to_owned(), names[&thread].to_owned());
         by_name.entry(key).or_default().push(slices);
     }
     by_name
@@ -264,7 +277,7 @@ fn parts_fill_a_request_and_arrows_lead_forward() {
     }
 }
 
-/// Breaks if hashing or anything else of the host orders packets.
+/// Breaks if hashing or anything else of the host orders events.
 #[test]
 fn the_same_run_is_the_same_bytes() {
     let machine = machine("esd");

@@ -8,7 +8,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::images::ImageError;
-use super::validate::KSM;
+
+const KSM: &str = "/sys/kernel/mm/ksm";
 
 /// The knobs that are keys of the merge; a kernel has those of its version.
 const KNOBS: [&str; 11] = [

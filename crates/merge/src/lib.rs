@@ -20,7 +20,6 @@ pub mod run;
 mod tests;
 pub mod timed;
 mod unmerged;
-pub mod validate;
 
 use std::cmp::Ordering;
 

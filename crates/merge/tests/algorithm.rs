@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use sardonyx_merge::algorithms::{Algorithm, Merges, register};
-use sardonyx_merge::images::Zeros;
 use sardonyx_merge::ksm::{PageSearch, Software, TreeWalk, Walkable};
 use sardonyx_merge::question::Question;
 use sardonyx_question::Names;

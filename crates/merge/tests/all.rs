@@ -2,6 +2,7 @@
 
 mod algorithm;
 mod kernel;
+mod running_kernel;
 
 #[test]
 fn every_file_of_tests_is_named_above() {

@@ -1,5 +1,5 @@
 //! The model of KSM against the counters of a real kernel, Linux 6.18: `tests/kernel/linux-6.18.csv`, one row a
-//! pass, counted from the start of each run. `sardonyx merge validate` asks the kernel that is running.
+//! pass, counted from the start of each run. `running_kernel` asks the kernel that is running.
 
 use sardonyx_merge::algorithms::Algorithm;
 use sardonyx_merge::images::mixes::Mix;

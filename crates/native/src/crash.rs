@@ -17,12 +17,8 @@ use serde_json::{Value, json};
 
 use crate::layers::{settled, threads};
 use crate::progress::Progress;
-use crate::sources::{Source, durability, yes};
+use crate::sources::{Source, durability, one, yes};
 use crate::{bad, read};
-
-fn one() -> u64 {
-    1
-}
 
 fn apart() -> String {
     "apart".to_owned()

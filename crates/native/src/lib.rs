@@ -98,8 +98,8 @@ mod _core {
     use super::machines::{machine, machines};
     #[pymodule_export]
     use super::merging::{
-        check_merge_timed, merge, merge_algorithms, merge_available, merge_mixes, merge_snapshot,
-        merge_timed, merge_timed_keys, merge_validate,
+        check_merge_timed, merge, merge_algorithms, merge_mixes, merge_snapshot, merge_timed,
+        merge_timed_keys,
     };
     #[pymodule_export]
     use super::progress::Progress;

@@ -1,10 +1,9 @@
-//! Same-page merging for Python: a question in, all its runs out; and the kernel that is running, asked
-//! for its own counters. Answers in JSON.
+//! Same-page merging for Python: a question in, all its runs out. Answers in JSON.
 use pyo3::prelude::*;
 use sardonyx_merge::algorithms;
 use sardonyx_merge::images::mixes::{self, Mix};
 use sardonyx_merge::question::Question;
-use sardonyx_merge::{timed, validate};
+use sardonyx_merge::timed;
 
 use crate::progress::Progress;
 use crate::{bad, read};
@@ -76,25 +75,4 @@ pub fn merge_snapshot(py: Python<'_>, mix: &str, pages: u64, pass: u64) -> PyRes
         .find(|known| known.name() == mix);
     let mix = mix.ok_or_else(|| bad(format!("a mix is one of {}", merge_mixes().join(", "))))?;
     Ok(py.detach(|| mix.snapshot(pages, pass)))
-}
-
-/// An error unless the running kernel's KSM is there, unused, and may be driven.
-#[pyfunction]
-pub fn merge_available() -> PyResult<()> {
-    validate::available().map_err(bad)
-}
-
-/// The running kernel's KSM over seeded mixes, beside the model.
-#[pyfunction]
-pub fn merge_validate(
-    py: Python<'_>,
-    seed: u64,
-    mixes: u64,
-    progress: Option<&Progress>,
-) -> PyResult<String> {
-    let tell = Progress::listener(progress);
-    let answer =
-        py.detach(|| validate::validate(seed, mixes, &mut |done, total| tell(done, total)));
-    let answer = answer.map_err(bad)?.ok_or_else(|| bad("cancelled"))?;
-    Ok(answer.to_string())
 }

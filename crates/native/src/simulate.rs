@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use crate::layers::settled;
 use crate::listeners::{CommandsFile, RequestsFile, TimelineFile};
 use crate::progress::Progress;
-use crate::sources::{Source, durability};
+use crate::sources::{Source, durability, yes};
 use crate::{bad, ended, read};
 
 /// A design over a source, on `copies` cores of a machine with some of its keys set; `warmup` requests, or
@@ -74,10 +74,6 @@ pub struct SampleQuestion {
 
 fn one() -> u32 {
     1
-}
-
-fn yes() -> bool {
-    true
 }
 
 impl Job {

@@ -64,7 +64,7 @@ pub struct SynthSource {
     /// A trace that the generated one is like, in place of a rung.
     like: Option<PathBuf>,
     /// Over so many times the lines of that trace, each of which comes back so many times as late.
-    #[serde(default = "once")]
+    #[serde(default = "one")]
     times: u64,
 }
 
@@ -96,28 +96,36 @@ impl SynthSource {
     }
 }
 
-fn once() -> u64 {
+/// The default of numbers that JSON leaves out.
+pub fn one() -> u64 {
     1
 }
 
 /// See [`Source::Program`].
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ProgramSource")]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Program {
-    #[serde(default)]
     pub name: String,
-    #[serde(default = "line")]
     pub item_bytes: u64,
-    #[serde(default = "sixteen_megabytes")]
     pub footprint: u64,
-    #[serde(default = "ten_thousand")]
     pub transactions: u64,
-    #[serde(default)]
     pub seed: u64,
     /// Whether the program keeps an undo log where the hardware keeps none.
-    #[serde(default = "yes")]
     pub software_log: bool,
+}
+
+impl Default for Program {
+    fn default() -> Program {
+        Program {
+            name: String::new(),
+            item_bytes: 64,
+            footprint: 16 << 20,
+            transactions: 10_000,
+            seed: 0,
+            software_log: true,
+        }
+    }
 }
 
 /// The durability of a program's transactions on `design`: by its hardware, or else by the program's own log; none if
@@ -128,18 +136,6 @@ pub fn durability(design: &str, software_log: bool) -> PyResult<DurabilityKind> 
         true => DurabilityKind::on(&stack),
         false => DurabilityKind::Hardware,
     })
-}
-
-fn line() -> u64 {
-    64
-}
-
-fn sixteen_megabytes() -> u64 {
-    16 << 20
-}
-
-fn ten_thousand() -> u64 {
-    10_000
 }
 
 /// The default of flags that JSON leaves out.

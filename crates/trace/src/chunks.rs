@@ -1,8 +1,7 @@
-//! Writes a trace's columns as Parquet, with a checksum of each page in its header and the block of `checksums` before
-//! the footer. The parquet crate writes no checksums, so its pages pass through here on their way to the file.
+//! Writes a trace's columns as Parquet, with a checksum of each page in its header. The parquet crate checks these and
+//! writes none, so its pages pass through here on their way to the file.
 
 use std::fs::File;
-use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -16,7 +15,6 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
 
 use super::Record;
-use super::checksums;
 use super::columns::schema;
 use super::pages::{Claims, NEXT_FIELD_I32};
 use crate::line::LINE_BYTES;
@@ -24,10 +22,9 @@ use crate::line::LINE_BYTES;
 pub(super) const ROW_GROUP: usize = 65_536;
 
 pub(super) struct Chunks {
-    file: SerializedFileWriter<Sink>,
+    file: SerializedFileWriter<File>,
     group: Vec<OpenChunk>,
     rows: usize,
-    sums: Vec<u32>,
 }
 
 struct OpenChunk {
@@ -38,13 +35,11 @@ struct OpenChunk {
 impl Chunks {
     pub(super) fn new(file: File, properties: WriterProperties, sites: bool) -> Result<Chunks> {
         let schema = ArrowSchemaConverter::new().convert(&schema(sites))?;
-        let sink = Sink { file, footer: None };
         let root = schema.root_schema_ptr();
         Ok(Chunks {
-            file: SerializedFileWriter::new(sink, root, Arc::new(properties))?,
+            file: SerializedFileWriter::new(file, root, Arc::new(properties))?,
             group: Vec::new(),
             rows: 0,
-            sums: Vec::new(),
         })
     }
 
@@ -124,7 +119,6 @@ impl Chunks {
         for column in std::mem::take(&mut self.group) {
             let close = column.encoder.close()?;
             let bytes = std::mem::take(&mut *column.bytes.lock().expect("no writer panics"));
-            self.sums.push(crc32fast::hash(&bytes));
             group.append_column(&Bytes::from(bytes), close)?;
         }
         group.close()?;
@@ -137,32 +131,7 @@ impl Chunks {
             self.close_group()?;
         }
         self.file.append_key_value_metadata(entry);
-        self.file.flush()?;
-        self.file.inner_mut().footer = Some(Vec::new());
-        let Sink { mut file, footer } = self.file.into_inner()?;
-        let footer = footer.expect("just put there");
-        file.write_all(&checksums::block(&self.sums, &footer))?;
-        file.write_all(&footer)?;
-        Ok(file)
-    }
-}
-
-/// The file, and the footer's bytes once they are held back.
-struct Sink {
-    file: File,
-    footer: Option<Vec<u8>>,
-}
-
-impl Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match &mut self.footer {
-            Some(footer) => footer.write(bytes),
-            None => self.file.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.file.into_inner()
     }
 }
 

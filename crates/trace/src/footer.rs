@@ -6,8 +6,6 @@ use std::os::unix::fs::FileExt;
 use parquet::basic::Encoding;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
-use super::checksums::{CREATED_BY, Sums};
-
 /// Bytes at the end of the file: the footer's length and the magic number.
 const TAIL: u64 = 8;
 const MAGIC: u64 = 4;
@@ -15,12 +13,11 @@ const MAGIC: u64 = 4;
 const FOOTER_BYTES: u64 = 1 << 27;
 const ROW_GROUPS: usize = 1 << 20;
 
-/// Reads and checks the footer of `file`, and the checksums before it if there are any. The caller knows that the first
-/// and the last four bytes are Parquet's.
+/// Reads and checks the footer of `file`. The caller knows that the first and the last four bytes are Parquet's.
 ///
 /// # Errors
 /// What contradicts itself or goes beyond a bound, for [`super::TraceError`] to complete.
-pub(super) fn read(file: &File) -> Result<(ParquetMetaData, Option<Sums>), String> {
+pub(super) fn read(file: &File) -> Result<ParquetMetaData, String> {
     let io = |e: std::io::Error| format!("cannot be read: {e}");
     let end = file.metadata().map_err(io)?.len() - TAIL;
     let mut length = [0; 4];
@@ -36,21 +33,11 @@ pub(super) fn read(file: &File) -> Result<(ParquetMetaData, Option<Sums>), Strin
             "its footer has {length} bytes, more than {FOOTER_BYTES}; write larger row groups"
         ));
     }
-    let mut bytes = vec![0; (length + TAIL) as usize];
+    let mut bytes = vec![0; length as usize];
     file.read_exact_at(&mut bytes, end - length).map_err(io)?;
-    let sums = Sums::read(file, end - length, &bytes)?;
-    let thrift = &bytes[..length as usize];
-    let metadata = ParquetMetaDataReader::decode_metadata(thrift).map_err(|e| e.to_string())?;
+    let metadata = ParquetMetaDataReader::decode_metadata(&bytes).map_err(|e| e.to_string())?;
     check(&metadata, end - length)?;
-    match &sums {
-        Some(sums) => sums.check_cover(&metadata)?,
-        None if metadata.file_metadata().created_by() == Some(CREATED_BY) => {
-            let at = end - length;
-            return Err(format!("its checksums, before byte {at}, have changed"));
-        }
-        None => {}
-    }
-    Ok((metadata, sums))
+    Ok(metadata)
 }
 
 /// Checks that the counts of rows agree with each other, that the columns lie in the file before the footer, which

@@ -5,7 +5,6 @@
 
 mod bursts;
 mod check;
-mod checksums;
 mod chunks;
 mod columns;
 mod contents;
@@ -27,7 +26,6 @@ mod temporary;
 mod writer;
 
 pub use check::{CheckReport, Problem, check};
-pub use checksums::Checksums;
 pub use contents::Contents;
 pub use convert::{Exported, Fill, Format, ImportOptions, export, export_nvmain, import};
 pub use cut::{copy, cut};
@@ -35,6 +33,7 @@ pub use error::TraceError;
 pub use info::{Bucket, Collisions, Fingerprint, TraceInfo, info};
 pub use ladder::locality_ladder;
 pub use mix::mix;
+pub use pages::Checksums;
 pub use provenance::{Arrivals, CLOCK_REMEDY, GapUnit, Level, Provenance, VERSION};
 pub use reader::{BATCH, TraceReader};
 pub use recorded::SampleRecording;

@@ -10,9 +10,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use parquet::errors::Result;
 use parquet::file::reader::{ChunkReader, Length};
+use serde::Serialize;
 
 /// Bytes of a decompressed page, at most. Writers aim at 1 MB, and few pages exceed a row group of 100 MB.
 const PAGE_BYTES: u64 = 128 << 20;
+
+/// The part of a trace file that is under checksums, Parquet's own: a page's is in its header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Checksums {
+    /// The pages that were read; not their headers, and not the footer.
+    Pages,
+    /// Not all pages that were read, or none.
+    None,
+}
 
 pub(super) struct Pages {
     pub(super) file: File,
@@ -26,8 +37,11 @@ pub(super) struct CheckedPages {
 }
 
 impl CheckedPages {
-    pub(super) fn all_had_checksums(&self) -> bool {
-        self.with.load(Ordering::Relaxed) && !self.without.load(Ordering::Relaxed)
+    pub(super) fn checksums(&self) -> Checksums {
+        match self.with.load(Ordering::Relaxed) && !self.without.load(Ordering::Relaxed) {
+            true => Checksums::Pages,
+            false => Checksums::None,
+        }
     }
 }
 

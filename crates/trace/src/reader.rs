@@ -19,11 +19,10 @@ use parquet::arrow::arrow_reader::{
 use parquet::basic::Compression;
 use parquet::file::metadata::ParquetMetaData;
 
-use super::checksums::{Checksums, Sums};
 use super::columns::{COLUMNS, ColumnRows, SITE, check_schema};
 use super::error::IS_A_FOLDER;
 use super::footer;
-use super::pages::{CheckedPages, Pages};
+use super::pages::{CheckedPages, Checksums, Pages};
 use super::provenance::{KEY, Provenance, VERSION};
 use super::{Record, TraceError};
 
@@ -37,30 +36,7 @@ pub struct TraceReader {
     records: u64,
     rows: u64,
     batches: Option<ParquetRecordBatchReader>,
-    sums: Option<Unchecked>,
     seen: Arc<CheckedPages>,
-}
-
-/// Row groups that have to pass their checksums before a row of them is decoded.
-struct Unchecked {
-    file: File,
-    metadata: Arc<ParquetMetaData>,
-    sums: Sums,
-    /// The first unchecked row group, and its first row.
-    next: (usize, u64),
-}
-
-impl Unchecked {
-    fn check_until(&mut self, end: u64) -> Result<(), String> {
-        let (mut index, mut row) = self.next;
-        while index < self.metadata.num_row_groups() && row < end {
-            (self.sums).check_group(&self.file, &self.metadata, index, row)?;
-            row += self.metadata.row_group(index).num_rows() as u64;
-            index += 1;
-        }
-        self.next = (index, row);
-        Ok(())
-    }
 }
 
 impl TraceReader {
@@ -99,11 +75,7 @@ impl TraceReader {
     /// The part of the file under checksums, which are checked as the file is read. Before the end it concerns the part
     /// read so far.
     pub fn checksums(&self) -> Checksums {
-        match &self.sums {
-            Some(_) => Checksums::All,
-            None if self.seen.all_had_checksums() => Checksums::Pages,
-            None => Checksums::None,
-        }
+        self.seen.checksums()
     }
 
     /// Replaces the contents of `batch` by the next records; `false` at the end of the trace.
@@ -157,10 +129,6 @@ impl TraceReader {
             return Ok(None);
         };
         let first = self.rows;
-        if let Some(sums) = &mut self.sums {
-            let end = first.saturating_add(BATCH as u64);
-            sums.check_until(end).map_err(|e| damaged(&self.path, &e))?;
-        }
         let next = guarded(&self.path, || match batches.next() {
             None => Ok(None),
             Some(Ok(batch)) => Ok(Some(ColumnRows::new(&batch, self.provenance.level))),
@@ -211,23 +179,12 @@ fn open_parquet(path: &Path) -> Result<File, TraceError> {
 }
 
 fn start(path: &Path, file: File) -> Result<TraceReader, TraceError> {
-    let (metadata, sums) = footer::read(&file).map_err(|what| damaged(path, &what))?;
+    let metadata = footer::read(&file).map_err(|what| damaged(path, &what))?;
     // The types are those of Parquet itself; a copy of the Arrow schema in the file is not trusted.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let metadata = ArrowReaderMetadata::try_new(Arc::new(metadata), options)
         .map_err(|e| damaged(path, &e.to_string()))?;
     let seen = Arc::new(CheckedPages::default());
-    let sums = match sums {
-        Some(sums) => Some(Unchecked {
-            file: file
-                .try_clone()
-                .map_err(|e| TraceError::unreadable(path, &e))?,
-            metadata: Arc::clone(metadata.metadata()),
-            sums,
-            next: (0, 0),
-        }),
-        None => None,
-    };
     let pages = Pages {
         file,
         seen: Arc::clone(&seen),
@@ -256,7 +213,6 @@ fn start(path: &Path, file: File) -> Result<TraceReader, TraceError> {
         records,
         rows: 0,
         batches: Some(batches),
-        sums,
         seen,
     })
 }

@@ -8,7 +8,6 @@ use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 
-use super::checksums::CREATED_BY;
 use super::chunks::{Chunks, ROW_GROUP};
 use super::columns::LINE_LIMIT;
 use super::provenance::{HIGHEST_LINE, KEY, Provenance};
@@ -85,7 +84,7 @@ impl TraceWriter {
             .set_statistics_enabled(EnabledStatistics::None)
             // They would lie between the columns and the footer, and a trace is read from front to back.
             .set_offset_index_disabled(true)
-            .set_created_by(CREATED_BY.to_owned())
+            .set_created_by(concat!("sardonyx version ", env!("CARGO_PKG_VERSION")).to_owned())
             .build();
         let file = Chunks::new(file, properties, sites).map_err(|e| failed(path, &e))?;
         Ok(TraceWriter {

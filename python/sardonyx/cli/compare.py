@@ -205,7 +205,7 @@ def compare(asked: Compare) -> None:
 
     sardonyx compare btree --machine sca --designs fca,sca --seeds 5
 
-    sardonyx compare redis --designs esd --timeline redis.pftrace
+    sardonyx compare redis --designs esd --timeline redis.json.gz
     """
     draws = check_draws(asked.sensitivity, asked.draws)
     count, share = parse_warmup(asked.warmup or "0")

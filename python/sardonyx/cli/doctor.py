@@ -6,7 +6,6 @@ What is tried is a small run of the command itself, so that its own error has th
 from __future__ import annotations
 
 import importlib.util
-import os
 import shutil
 import subprocess
 import sys
@@ -23,7 +22,6 @@ from sardonyx.show.grid import grid
 
 #: A trial that takes more seconds than this has failed.
 PATIENCE = 60
-KSM = Path("/sys/kernel/mm/ksm/run")
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,6 @@ def doctor(json_to: JsonTo = None) -> None:
             ("simulator", "all designs, traces and programs", lambda: _simulates(scratch)),
             ("recorder", "trace record; crash-test of what it records", lambda: _records(scratch)),
             ("tracing of programs", "crash-test files", lambda: _follows(scratch)),
-            ("kernel's page merging", "merge validate (as root)", _merges),
             ("nbdkit", "store serve", lambda: _program("nbdkit", "apt-get install nbdkit")),
             ("hq", "sweep --hq", _queue),
             ("xarray", "Results.to_xarray in Python", lambda: _module("xarray")),
@@ -103,12 +100,6 @@ def _follows(scratch: str) -> str | None:
     folder.mkdir()
     words = ("crash-test", "files", "--files", str(folder), "--list", "--")
     return _ran(*words, "touch", str(folder / "new"))
-
-
-def _merges() -> str | None:
-    if not KSM.exists():
-        return f"this kernel has no {KSM}; one with CONFIG_KSM has it"
-    return None if os.access(KSM, os.W_OK) else f"{KSM} is root's to write; run it as root"
 
 
 def _program(name: str, remedy: str) -> str | None:

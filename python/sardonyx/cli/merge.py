@@ -1,36 +1,25 @@
 """``sardonyx merge``: what same-page merging would save on real page images, and why not more.
 
-``sardonyx merge validate`` holds the model to the kernel that runs, ``sardonyx merge time`` says
-what merging costs (``merge_time``), ``sardonyx merge generate`` makes images. Left out: everything
-that computes.
+``sardonyx merge time`` says what merging costs (``merge_time``), ``sardonyx merge generate`` makes
+images. Left out: everything that computes.
 """
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from sardonyx import _core
 from sardonyx.cli.common import (
-    CHECK_FAILED,
     MOST,
     PATH,
     add_command,
-    check_json_target,
-    err,
-    for_people,
-    write_json,
 )
 from sardonyx.cli.derived import Command, Line
 from sardonyx.cli.help import CONTEXT, Group
 from sardonyx.cli.merge_time import in_time
-from sardonyx.cli.options import JsonTo
-from sardonyx.cli.progress import Watcher
-from sardonyx.runs import merging
 
 
 class _MachinesFirst(Group):
@@ -59,56 +48,6 @@ app = typer.Typer(
 )
 
 
-def validate(
-    seed: Annotated[int, typer.Option(min=0, max=2**40, help="Seed of contents and writes.")] = 1,
-    mixes: Annotated[int, typer.Option(min=1, max=10_000, help="Mixes, each a run.")] = 10,
-    json_to: JsonTo = None,
-) -> None:
-    """Drive the running kernel's KSM over random mixes and compare the model with it, pass by pass.
-
-    Needs root, and that nobody else uses KSM. The knobs are restored however it ends. Exit status 1
-    if a counter or the number of page frames differs.
-
-    [bold]Example[/bold]: sudo sardonyx merge validate --seed 7 --mixes 20
-    """
-    check_json_target(json_to)
-    with Watcher(err, "mixes") as watch:
-        answer = merging.validate(seed, mixes, watch)
-    people = for_people(json_to)
-    wrong = answer["mismatches"]
-    passes = sum(mix["passes"] for mix in answer["mixes"])
-    verdict = "all the same" if not wrong else f"{len(wrong)} passes differ"
-    people.print(
-        f"Linux {answer['kernel']}, seed {seed}: {len(answer['mixes'])} mixes, {passes} passes, "
-        f"{answer['values']:,} values: {verdict}",
-        soft_wrap=True,
-    )
-    costs = [mix["ksmd_ns_a_page"] for mix in answer["mixes"] if mix["ksmd_ns_a_page"] is not None]
-    if costs:
-        mean = math.exp(sum(map(math.log, costs)) / len(costs)) if min(costs) > 0 else 0.0
-        models = sum(mix["model_ns_a_page"] for mix in answer["mixes"]) / len(answer["mixes"])
-        people.print(
-            Text(
-                f"ksmd took {mean:,.0f} ns a page scanned (geometric mean); the model's keys say "
-                f"{models:,.0f} ns",
-                style="dim",
-            ),
-            soft_wrap=True,
-        )
-    for row in wrong[:5]:
-        people.print(f"mix {row['mix']}, pass {row['pass']}:")
-        for name, value in row["kernel"]["counters"].items():
-            model = row["model"]["counters"][name]
-            if model != value:
-                people.print(f"  {name}: kernel {value:,}, model {model:,}")
-        if row["kernel"]["frames"] != row["model"]["frames"]:
-            frames = (row["kernel"]["frames"], row["model"]["frames"])
-            people.print(f"  frames: kernel {frames[0]:,}, model {frames[1]:,}")
-    write_json(json_to, answer)
-    if wrong:
-        raise typer.Exit(CHECK_FAILED)
-
-
 def generate(
     mix: Annotated[str, typer.Argument(help="What the pages hold: paper, volatile, cow, ..")],
     target: Annotated[Path, typer.Argument(help="The folder of snapshots to make.", **PATH)],
@@ -132,5 +71,4 @@ def generate(
 
 
 add_command(app, in_time, name="time")
-add_command(app, validate)
 add_command(app, generate)

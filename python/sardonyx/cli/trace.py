@@ -73,8 +73,7 @@ FORMATS = (
 WRITTEN = (OWN_FORMAT, "nvmain", "ramulator-load-store", "dramsim3", "champsim")
 #: The words for a sound trace, by the part of the file under checksums.
 SOUND = {
-    "all": "sound",
-    "pages": "sound as far as can be seen; its pages have checksums, its headers have none",
+    "pages": "sound",
     "none": "sound as far as can be seen; no checksums",
 }
 FILLS = ("zero", "random", "unique")

@@ -11,9 +11,10 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from gzip import GzipFile
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, BinaryIO
 
 from sardonyx._core import SardonyxError
 from sardonyx.files import replacing
@@ -94,8 +95,9 @@ class Written:
                 }
 
             yield asked
-            if "timeline" in parts:
-                _join_packets(parts["timeline"], scratch["timeline"])
+            if self.timeline is not None:
+                zipped = self.timeline.suffix == ".gz"
+                _join_events(parts["timeline"], scratch["timeline"], zipped)
             if "requests" in parts:
                 _join_rows(parts["requests"], scratch["requests"])
             for part in parts.get("commands", ()):
@@ -117,12 +119,21 @@ class Written:
         )
 
 
-def _join_packets(parts: Sequence[Path], target: Path) -> None:
-    """Join the files; packets that follow each other are a trace."""
-    with target.open("wb") as whole:
-        for part in parts:
-            with part.open("rb") as packets:
-                shutil.copyfileobj(packets, whole)
+def _join_events(parts: Sequence[Path], target: Path, zipped: bool) -> None:
+    """Join the files as Chrome's trace-event JSON; each has events with commas between them."""
+    with ExitStack() as stack:
+        plain = stack.enter_context(target.open("wb"))
+        whole: BinaryIO | GzipFile = plain
+        if zipped:
+            # Without a name and a time, so that the same events are the same bytes.
+            whole = stack.enter_context(GzipFile("", "wb", fileobj=plain, mtime=0))
+        whole.write(b'{"displayTimeUnit": "ns", "traceEvents": [\n')
+        for number, part in enumerate(parts):
+            if number:
+                whole.write(b",\n")
+            with part.open("rb") as events:
+                shutil.copyfileobj(events, whole)
+        whole.write(b"\n]}\n")
 
 
 def _join_rows(parts: Sequence[Path], target: Path) -> None:

@@ -1,4 +1,4 @@
-//! A timeline of a run in Perfetto's format: what occupies each bank, queue, bus and unit, the requests with what
+//! A timeline of a run for Perfetto: what occupies each bank, queue, bus and unit, the requests with what
 //! their latency is made of, arrows between the steps of a request, and why each step waited.
 //!
 //! A window of requests is drawn, with all else that goes on from the admission of its first to the answer of its
@@ -136,7 +136,7 @@ impl Timeline {
         self.admitted
     }
 
-    /// Writes the timeline.
+    /// Writes the timeline's events, with commas between them: between `[` and `]` they are Chrome's trace-event JSON.
     ///
     /// # Errors
     /// The writer's.

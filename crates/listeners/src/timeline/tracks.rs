@@ -1,18 +1,15 @@
-//! Tracks with slices, counters and arrows, and how they are written as Perfetto's packets.
+//! Tracks with slices, counters and arrows, and how they are written as Chrome's trace events, which Perfetto reads.
 //!
-//! Slices that overlap lie on several tracks of one name, which Perfetto shows as one of several rows. Times are
-//! nanoseconds there, so they are rounded down; what is exact stands beside.
+//! Chrome's format has threads in processes: a track is a thread, and a group of tracks is a process. Slices of a thread
+//! nest, so slices that overlap lie on several threads of one name. Perfetto counts in nanoseconds, so times are rounded
+//! down; what is exact stands beside.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use prost::Message;
+use serde_json::{Map, Value, json};
 
 use super::Named;
-use crate::perfetto_messages::{
-    CounterDescriptor, Data, DebugAnnotation, EXPLICIT, ProcessDescriptor, SEQUENCE_BEGINS, Trace,
-    TracePacket, TrackDescriptor, TrackEvent, TrackValue, Type,
-};
 use sardonyx::medium::params::Unit;
 use sardonyx::units::Time;
 
@@ -56,11 +53,11 @@ impl Queue {
 }
 
 impl Track {
-    fn group(self) -> Option<(u32, String)> {
+    fn group(self) -> Option<String> {
         match self {
             Track::Core(_) | Track::Link(_) => None,
-            Track::Unit(_) => Some((0, "units".to_owned())),
-            Track::Channel(channel, _) => Some((channel + 1, format!("channel {channel}"))),
+            Track::Unit(_) => Some("units".to_owned()),
+            Track::Channel(channel, _) => Some(format!("channel {channel}")),
         }
     }
 
@@ -117,17 +114,6 @@ pub(super) struct Slice {
     pub parts: Vec<Slice>,
 }
 
-impl Slice {
-    fn begins(&self, category: &str, track: u64) -> TrackEvent {
-        TrackEvent {
-            debug_annotations: self.notes.iter().map(annotation).collect(),
-            categories: vec![category.to_owned()],
-            name: Some(self.name.clone()),
-            ..event(Type::SliceBegin, track)
-        }
-    }
-}
-
 #[derive(Default)]
 pub(super) struct Tracks {
     slices: Vec<(Track, Slice)>,
@@ -157,106 +143,96 @@ impl Tracks {
         &mut self.slices[number].1
     }
 
-    pub fn write(self, named: &Named, to: &mut impl Write) -> io::Result<()> {
-        let mut packets = Packets {
-            sequence: named.number + 1,
-            base: (u64::from(named.number) + 1) << 40,
+    pub fn write(&self, named: &Named, to: &mut impl Write) -> io::Result<()> {
+        let mut events = Events {
+            base: u64::from(named.number) + 1,
             next: 0,
             first: true,
             to,
         };
-        let process = packets.process(&named.name)?;
         let lanes = self.lanes();
-        let uuids = self.describe(process, &lanes, &mut packets)?;
-        let (mut out, mut into) = (
-            vec![vec![]; self.slices.len()],
-            vec![vec![]; self.slices.len()],
-        );
-        for (flow, (from, target)) in self.arrows.iter().enumerate() {
-            out[*from].push(packets.base + flow as u64);
-            into[*target].push(packets.base + flow as u64);
+        let threads = self.describe(&named.name, &lanes, &mut events)?;
+        let mut order: Vec<usize> = (0..self.slices.len()).collect();
+        order.sort_by_key(|number| {
+            // At one instant requests come first, and slices that take no time before others, because an arrow from one
+            // to the other has to begin before it ends.
+            let (track, slice) = &self.slices[*number];
+            let is_request = matches!(track, Track::Core(_));
+            (
+                slice.begin,
+                !is_request,
+                slice.begin < slice.end,
+                slice.step,
+            )
+        });
+        let mut turns = vec![0; self.slices.len()];
+        for (turn, number) in order.iter().enumerate() {
+            turns[*number] = turn;
         }
-        for ((at, ..), what) in self.changes(&uuids) {
-            let event = match what {
-                TrackChange::Counts { track, value } => TrackEvent {
-                    counter_value: Some(value),
-                    ..event(Type::Counter, track)
-                },
-                TrackChange::Begins { number, part } => {
-                    let (track, slice) = &self.slices[number];
-                    let uuid = uuids[track][lanes[number]];
-                    match part {
-                        Some(part) => slice.parts[part].begins("latency", uuid),
-                        None => TrackEvent {
-                            flow_ids: std::mem::take(&mut out[number]),
-                            terminating_flow_ids: std::mem::take(&mut into[number]),
-                            ..slice.begins(track.category(), uuid)
-                        },
-                    }
-                }
-                TrackChange::Ends { number } => {
-                    let track = &self.slices[number].0;
-                    event(Type::SliceEnd, uuids[track][lanes[number]])
-                }
-            };
-            packets.put(Some(at), Data::TrackEvent(event))?;
+        let mut ends = vec![vec![]; self.slices.len()];
+        for (arrow, &(from, to)) in self.arrows.iter().enumerate() {
+            // Of an interrupted write, the write itself is drawn last, and it began before its pauses.
+            let is_forward = turns[from] <= turns[to];
+            let (first, last) = if is_forward { (from, to) } else { (to, from) };
+            ends[first].push(("s", arrow));
+            ends[last].push(("f", arrow));
+        }
+        for number in order {
+            let (track, slice) = &self.slices[number];
+            let thread = threads[track][lanes[number]];
+            events.slice(thread, track.category(), slice)?;
+            for (phase, arrow) in &ends[number] {
+                events.arrow(thread, slice.begin, phase, *arrow)?;
+            }
+            for part in &slice.parts {
+                events.slice(thread, "latency", part)?;
+            }
+        }
+        for (track, values) in &self.counters {
+            for (at, value) in values {
+                events.count(threads[track][0], &track.name(), *at, *value)?;
+            }
         }
         Ok(())
     }
 
+    /// Gives each track its threads, one a lane, in the processes of their groups.
     fn describe<W: Write>(
         &self,
-        process: u64,
+        run: &str,
         lanes: &[usize],
-        packets: &mut Packets<W>,
-    ) -> io::Result<BTreeMap<Track, Vec<u64>>> {
+        events: &mut Events<W>,
+    ) -> io::Result<BTreeMap<Track, Vec<Thread>>> {
         let mut wanted: BTreeMap<Track, usize> = BTreeMap::new();
         for (number, (track, _)) in self.slices.iter().enumerate() {
             let count = wanted.entry(*track).or_default();
             *count = (*count).max(lanes[number] + 1);
         }
         wanted.extend(self.counters.keys().map(|track| (*track, 1)));
-        let mut groups: BTreeMap<u32, u64> = BTreeMap::new();
-        let mut uuids = BTreeMap::new();
-        for (rank, (track, lanes)) in wanted.into_iter().enumerate() {
-            let parent = match track.group() {
-                None => process,
-                Some((number, name)) => match groups.get(&number) {
-                    Some(group) => *group,
-                    None => {
-                        let group = packets.track(process, &name, rank, false)?;
-                        groups.insert(number, group);
-                        group
-                    }
-                },
+        let mut processes: BTreeMap<Option<String>, u64> = BTreeMap::new();
+        let mut threads = BTreeMap::new();
+        for (track, lanes) in wanted {
+            let group = track.group();
+            let process = match processes.get(&group) {
+                Some(process) => *process,
+                None => {
+                    let name = group
+                        .iter()
+                        .fold(run.to_owned(), |run, group| format!("{run}: {group}"));
+                    let process = events.process(&name)?;
+                    processes.insert(group, process);
+                    process
+                }
             };
-            let counter = self.counters.contains_key(&track);
-            let lane = |_| packets.track(parent, &track.name(), rank, counter);
-            let of = (0..lanes).map(lane).collect::<io::Result<_>>()?;
-            uuids.insert(track, of);
+            let of = match self.counters.contains_key(&track) {
+                true => vec![(process, process)],
+                false => (0..lanes)
+                    .map(|_| events.thread(process, &track.name()))
+                    .collect::<io::Result<_>>()?,
+            };
+            threads.insert(track, of);
         }
-        Ok(uuids)
-    }
-
-    /// All changes in the order of time. Ties are broken by the order of the slices.
-    fn changes(&self, uuids: &BTreeMap<Track, Vec<u64>>) -> Vec<TimedChange> {
-        let mut changes = Vec::new();
-        for (number, (_, slice)) in self.slices.iter().enumerate() {
-            put(&mut changes, slice, number, None);
-            for (part, of) in slice.parts.iter().enumerate() {
-                put(&mut changes, of, number, Some(part));
-            }
-        }
-        for (track, values) in &self.counters {
-            let track = uuids[track][0];
-            let counts = values.iter().map(|&(at, value)| {
-                let change = TrackChange::Counts { track, value };
-                ((at, BEGINS, 0), change)
-            });
-            changes.extend(counts);
-        }
-        changes.sort_by_key(|(when, _)| *when);
-        changes
+        Ok(threads)
     }
 
     /// Gives each slice the first free lane of its track.
@@ -285,115 +261,94 @@ impl Tracks {
     }
 }
 
-/// At one instant slices end first, then come slices that take no time, and then others begin.
-const ENDS: u8 = 0;
-const PASSES: u8 = 1;
-const BEGINS: u8 = 2;
+/// A process and a thread of it.
+type Thread = (u64, u64);
 
-/// A change on a track: a counter gets a value, or a slice or a part of one begins or ends.
-enum TrackChange {
-    Counts { track: u64, value: i64 },
-    Begins { number: usize, part: Option<usize> },
-    Ends { number: usize },
-}
-
-type TimedChange = ((Time, u8, u64), TrackChange);
-
-/// Adds the events of a slice, or of a part of it. A slice begins before its parts and ends after them.
-fn put(events: &mut Vec<TimedChange>, slice: &Slice, number: usize, part: Option<usize>) {
-    let (begins, ends) = match slice.begin == slice.end {
-        true => (PASSES, PASSES),
-        false => (BEGINS, ENDS),
-    };
-    let last = match slice.parts.is_empty() {
-        true => slice.step,
-        false => u64::MAX,
-    };
-    events.push((
-        (slice.begin, begins, slice.step),
-        TrackChange::Begins { number, part },
-    ));
-    events.push(((slice.end, ends, last), TrackChange::Ends { number }));
-}
-
-fn event(of: Type, track: u64) -> TrackEvent {
-    TrackEvent {
-        r#type: Some(of as i32),
-        track_uuid: Some(track),
-        ..TrackEvent::default()
-    }
-}
-
-fn annotation((name, said): &(&'static str, Said)) -> DebugAnnotation {
-    let value = match said {
-        Said::Number(number) => TrackValue::Uint(*number),
-        Said::Time(time) => TrackValue::Double(time.ns()),
-        Said::Text(text) => TrackValue::Text((*text).to_owned()),
-    };
-    DebugAnnotation {
-        name: Some((*name).to_owned()),
-        value: Some(value),
-    }
-}
-
-/// The packets of one process. Its numbers begin at `base`, so that several processes in one file have different ones.
-struct Packets<'w, W: Write> {
-    sequence: u32,
+/// The events of one run. Its processes, threads and arrows have numbers above `base`, so that several runs in one file
+/// have different ones.
+struct Events<'w, W: Write> {
     base: u64,
     next: u64,
     first: bool,
     to: &'w mut W,
 }
 
-impl<W: Write> Packets<'_, W> {
-    fn put(&mut self, at: Option<Time>, data: Data) -> io::Result<()> {
-        let packet = TracePacket {
-            timestamp: at.map(|at| at.ps() / 1000),
-            trusted_packet_sequence_id: Some(self.sequence),
-            sequence_flags: std::mem::take(&mut self.first).then_some(SEQUENCE_BEGINS),
-            data: Some(data),
-        };
-        let trace = Trace {
-            packet: vec![packet],
-        };
-        self.to.write_all(&trace.encode_to_vec())
+impl<W: Write> Events<'_, W> {
+    fn put(&mut self, event: &Value) -> io::Result<()> {
+        if !std::mem::take(&mut self.first) {
+            self.to.write_all(b",\n")?;
+        }
+        Ok(serde_json::to_writer(&mut *self.to, event)?)
     }
 
-    fn uuid(&mut self) -> u64 {
+    fn number(&mut self) -> u64 {
         self.next += 1;
-        self.base + self.next
+        (self.base << 20) + self.next
+    }
+
+    /// Names a process or a thread, and puts it behind those that were named before.
+    fn describe(&mut self, kind: &str, (pid, tid): Thread, name: &str) -> io::Result<()> {
+        let arguments = [("name", json!(name)), ("sort_index", json!(self.next))];
+        for (what, value) in arguments {
+            let event = format!("{kind}_{what}");
+            self.put(
+                &json!({"ph": "M", "name": event, "pid": pid, "tid": tid, "args": {(what): value}}),
+            )?;
+        }
+        Ok(())
     }
 
     fn process(&mut self, name: &str) -> io::Result<u64> {
-        let uuid = self.uuid();
-        let track = TrackDescriptor {
-            uuid: Some(uuid),
-            process: Some(ProcessDescriptor {
-                pid: Some(self.sequence as i32),
-                process_name: Some(name.to_owned()),
-            }),
-            child_ordering: Some(EXPLICIT),
-            ..TrackDescriptor::default()
-        };
-        self.put(None, Data::TrackDescriptor(track))?;
-        Ok(uuid)
+        let process = self.number();
+        self.describe("process", (process, process), name)?;
+        Ok(process)
     }
 
-    fn track(&mut self, parent: u64, name: &str, rank: usize, counter: bool) -> io::Result<u64> {
-        let uuid = self.uuid();
-        let counter = counter.then(|| CounterDescriptor {
-            unit_name: Some("accesses".to_owned()),
-        });
-        let track = TrackDescriptor {
-            uuid: Some(uuid),
-            name: Some(name.to_owned()),
-            parent_uuid: Some(parent),
-            child_ordering: counter.is_none().then_some(EXPLICIT),
-            sibling_order_rank: Some(rank as i32),
-            counter,
-            process: None,
-        };
-        self.put(None, Data::TrackDescriptor(track))?;
-        Ok(uuid)
+    fn thread(&mut self, process: u64, name: &str) -> io::Result<Thread> {
+        let thread = (process, self.number());
+        self.describe("thread", thread, name)?;
+        Ok(thread)
     }
+
+    fn slice(&mut self, (pid, tid): Thread, category: &str, slice: &Slice) -> io::Result<()> {
+        let (ts, end) = (ns(slice.begin), ns(slice.end));
+        let args: Map<String, Value> = slice.notes.iter().map(argument).collect();
+        self.put(&json!({
+            "ph": "X", "cat": category, "name": slice.name, "pid": pid, "tid": tid, "args": args,
+            "ts": us(ts), "dur": us(end - ts),
+        }))
+    }
+
+    /// Begins (`s`) or ends (`f`) an arrow at the newest slice of a thread.
+    fn arrow(&mut self, (pid, tid): Thread, at: Time, phase: &str, arrow: usize) -> io::Result<()> {
+        let id = (self.base << 32) + arrow as u64;
+        self.put(&json!({
+            "ph": phase, "bp": "e", "cat": "step", "name": "then", "id": id, "pid": pid, "tid": tid,
+            "ts": us(ns(at)),
+        }))
+    }
+
+    fn count(&mut self, (pid, _): Thread, name: &str, at: Time, value: i64) -> io::Result<()> {
+        self.put(&json!({
+            "ph": "C", "name": name, "pid": pid, "ts": us(ns(at)), "args": {"accesses": value},
+        }))
+    }
+}
+
+fn argument((name, said): &(&'static str, Said)) -> (String, Value) {
+    let value = match said {
+        Said::Number(number) => json!(number),
+        Said::Time(time) => json!(time.ns()),
+        Said::Text(text) => json!(text),
+    };
+    ((*name).to_owned(), value)
+}
+
+fn ns(time: Time) -> u64 {
+    time.ps() / 1000
+}
+
+/// Chrome's times are in microseconds.
+fn us(ns: u64) -> f64 {
+    ns as f64 / 1000.0
 }

@@ -93,8 +93,11 @@ pub trait Layer: Storey {
     fn discard_encryption(&mut self, _a: Self::Addr, _data: Step, _plan: &mut Plan) {}
 
     /// Writes back the metadata of the [`crate::line::SPAN`] lines around `a`, as many as a line of counters covers
-    /// (`counter_cache_writeback()` and its kin). A write-back that is already in flight is waited for.
-    fn persist_metadata(&mut self, a: Self::Addr, after: Step, plan: &mut Plan) -> Stored;
+    /// (`counter_cache_writeback()` and its kin). A write-back that is already in flight is waited for. By default there
+    /// are none to write back.
+    fn persist_metadata(&mut self, _a: Self::Addr, after: Step, _plan: &mut Plan) -> Stored {
+        Stored::at(after)
+    }
 
     /// Puts `data` into the medium, with all that the layers keep there about it, as what the line at `a` has held since
     /// before the run, if the run has not written it. Takes no time, and brings nothing on chip. Returns whether it was

@@ -4,16 +4,12 @@
 
 use std::collections::VecDeque;
 
-use sardonyx_base::random::SplitMix64;
-
 use super::curve::CurveError;
+use super::requester::Requester;
 use crate::config::Machine;
-use crate::controller::{Class, Write};
-use crate::engine::{Blocks, Request};
+use crate::engine::Blocks;
 use crate::latency::Latencies;
-use crate::line::{LINE_BYTES, Line, Logical};
-use crate::memory::Memory;
-use crate::plan::At;
+use crate::line::{LINE_BYTES, Logical};
 use crate::stats::Direction;
 use crate::units::Time;
 
@@ -91,13 +87,10 @@ pub fn point(machine: &Machine, design: &str, load: &Load) -> Result<Point, Curv
         ..AccessThread::default()
     };
     let mut run = AccessRun {
-        memory: Memory::new(machine, design)?,
+        requester: Requester::new(machine, design, load.seed)?,
         load,
         share,
         threads: (0..load.threads).map(thread).collect(),
-        draw: SplitMix64(load.seed),
-        lines: Vec::new(),
-        free: Vec::new(),
         done: 0,
         began: None,
         point: Point {
@@ -108,10 +101,7 @@ pub fn point(machine: &Machine, design: &str, load: &Load) -> Result<Point, Curv
         },
     };
     run.play();
-    if let Some(why) = run.memory.failure() {
-        let design = design.to_owned();
-        return Err(CurveError::Exhausted { design, why });
-    }
+    run.requester.check(design)?;
     Ok(run.ended())
 }
 
@@ -134,13 +124,10 @@ struct LineInFlight {
 }
 
 struct AccessRun<'l> {
-    memory: Memory,
+    requester: Requester<LineInFlight>,
     load: &'l Load,
     share: u64,
     threads: Vec<AccessThread>,
-    draw: SplitMix64,
-    lines: Vec<LineInFlight>,
-    free: Vec<u64>,
     done: u64,
     began: Option<(Time, Option<Blocks>)>,
     point: Point,
@@ -150,14 +137,16 @@ impl AccessRun<'_> {
     fn play(&mut self) {
         let uncounted = self.load.requests / 2;
         let mut turn = 0;
-        while self.done < uncounted + self.load.requests && self.memory.failure().is_none() {
+        while self.done < uncounted + self.load.requests
+            && self.requester.memory.failure().is_none()
+        {
             let mut any = false;
             let threads = self.threads.len();
             if self.load.shuffled {
-                turn = self.draw.below(threads as u64) as usize;
+                turn = self.requester.draw.below(threads as u64) as usize;
             }
             for thread in (0..threads).map(|n| (n + turn) % threads) {
-                if self.memory.accepts() {
+                if self.requester.memory.accepts() {
                     any |= self.ask(thread);
                 }
             }
@@ -165,20 +154,17 @@ impl AccessRun<'_> {
             if any {
                 continue;
             }
-            if self.memory.next_event() != Time::NEVER {
-                self.memory.advance_until(Time::NEVER);
-                self.take();
-            } else if !self.memory.empty_queues(false) {
-                unreachable!("requests wait, and nothing happens");
+            for (asked, at) in self.requester.wait(Time::NEVER) {
+                self.take(asked, at);
             }
             if self.began.is_none() && self.done >= uncounted {
-                self.began = Some((self.memory.now(), self.memory.blocks()));
+                self.began = Some((self.requester.memory.now(), self.requester.memory.blocks()));
             }
         }
     }
 
     fn ask(&mut self, thread: usize) -> bool {
-        let now = self.memory.now();
+        let now = self.requester.memory.now();
         if let Some((line, began)) = self.threads[thread].stores.pop_front() {
             self.request(thread, line, began, false);
             return true;
@@ -200,7 +186,7 @@ impl AccessRun<'_> {
         let window = &mut self.threads[thread].window;
         let next = match window.len() as u64 {
             0 => return false,
-            lines if self.load.shuffled => self.draw.below(lines) as usize,
+            lines if self.load.shuffled => self.requester.draw.below(lines) as usize,
             _ => 0,
         };
         let (line, began) = window.remove(next);
@@ -211,7 +197,7 @@ impl AccessRun<'_> {
     fn begin_access(&mut self, thread: usize, now: Time) {
         let Load { access, lines, .. } = *self.load;
         let first = thread as u64 * self.share;
-        let draw = &mut self.draw;
+        let draw = &mut self.requester.draw;
         let held = &mut self.threads[thread];
         (held.left, held.began) = (access, now);
         match self.load.order {
@@ -238,70 +224,40 @@ impl AccessRun<'_> {
             began,
             is_read,
         };
-        let tag = self.free.pop().unwrap_or_else(|| {
-            self.lines.push(asked);
-            self.lines.len() as u64 - 1
-        });
-        self.lines[tag as usize] = asked;
-        let (now, kind) = match is_read {
-            true => (self.memory.now(), Direction::Read),
-            false => (self.memory.now(), Direction::Write),
+        let kind = match is_read {
+            true => Direction::Read,
+            false => Direction::Write,
         };
-        let request = Request {
-            arrival: now,
-            core: thread as u32,
-            tag,
-            kind,
-            counted: self.began.is_some(),
-        };
-        if is_read {
-            self.memory.read(request, now, Logical(line), Class::Data);
-        } else {
-            let mut data: Line = [0; LINE_BYTES];
-            for word in data.chunks_exact_mut(8) {
-                word.copy_from_slice(&self.draw.draw().to_le_bytes());
-            }
-            let write = Write::new(Logical(line), At::past(&data));
-            self.memory.write_announced(request, now, write);
-        }
+        let request = (
+            self.requester.memory.now(),
+            thread as u32,
+            self.began.is_some(),
+        );
+        self.requester.ask(request, kind, Logical(line), asked);
     }
 
-    fn take(&mut self) {
-        let mut done: Vec<(u64, Time)> = Vec::new();
-        if self.memory.has_acceptances() {
-            let accepted = self.memory.acceptances();
-            done.extend(accepted.map(|accepted| (accepted.tag, accepted.at)));
+    fn take(&mut self, asked: LineInFlight, at: Time) {
+        let thread = &mut self.threads[asked.thread];
+        if asked.is_read && self.load.operation == Operation::Store {
+            thread.stores.push_back((asked.line, asked.began));
+            return;
         }
-        if self.memory.has_answers() {
-            let answers = self.memory.answers();
-            let reads = answers.filter(|answer| answer.request.kind == Direction::Read);
-            done.extend(reads.map(|answer| (answer.request.tag, answer.at)));
-        }
-        for (tag, at) in done {
-            let asked = self.lines[tag as usize];
-            self.free.push(tag);
-            let thread = &mut self.threads[asked.thread];
-            if asked.is_read && self.load.operation == Operation::Store {
-                thread.stores.push_back((asked.line, asked.began));
-                continue;
-            }
-            thread.waiting -= 1;
-            self.done += 1;
-            if self.began.is_some() {
-                self.point.line.record(at - asked.began);
-                if thread.waiting == 0 && thread.left == 0 {
-                    self.point.access.record(at - thread.began);
-                }
+        thread.waiting -= 1;
+        self.done += 1;
+        if self.began.is_some() {
+            self.point.line.record(at - asked.began);
+            if thread.waiting == 0 && thread.left == 0 {
+                self.point.access.record(at - thread.began);
             }
         }
     }
 
     fn ended(mut self) -> Point {
         let (began, before) = self.began.expect("counting has begun");
-        let seconds = (self.memory.now() - began).ps() as f64 * 1e-12;
+        let seconds = (self.requester.memory.now() - began).ps() as f64 * 1e-12;
         let lines = self.point.line.count();
         self.point.bytes_per_second = (lines * LINE_BYTES as u64) as f64 / seconds;
-        if let (Some(before), Some(after)) = (before, self.memory.blocks()) {
+        if let (Some(before), Some(after)) = (before, self.requester.memory.blocks()) {
             let written = match self.load.operation {
                 Operation::Read => 0,
                 Operation::Write | Operation::Store => lines,

@@ -4,15 +4,12 @@
 
 use sardonyx_base::random::SplitMix64;
 
+use super::requester::Requester;
 use crate::config::Machine;
 use crate::controller::designs::UnknownDesign;
-use crate::controller::{Class, Write};
-use crate::engine::Request;
 use crate::exhausted::Exhausted;
 use crate::latency::Latencies;
-use crate::line::{LINE_BYTES, Line, Logical};
-use crate::memory::Memory;
-use crate::plan::At;
+use crate::line::{LINE_BYTES, Logical};
 use crate::stats::Direction;
 use crate::units::Time;
 
@@ -79,13 +76,11 @@ pub enum CurveError {
 /// There is no such design, or the run cannot go on.
 pub fn point(machine: &Machine, design: &str, load: &SteadyLoad) -> Result<Point, CurveError> {
     let mut run = CurveRun {
-        memory: Memory::new(machine, design)?,
+        requester: Requester::new(machine, design, load.seed)?,
         addresses: AddressStream::from_load(load),
         load,
         asked: 0,
         waiting: 0,
-        began: Vec::new(),
-        free: Vec::new(),
         counted_from: None,
         counted: 0,
         last: Time::ZERO,
@@ -98,22 +93,23 @@ pub fn point(machine: &Machine, design: &str, load: &SteadyLoad) -> Result<Point
         due: 0.0,
     };
     run.play();
-    if let Some(why) = run.memory.failure() {
-        let design = design.to_owned();
-        return Err(CurveError::Exhausted { design, why });
-    }
+    run.requester.check(design)?;
     Ok(run.ended())
 }
 
+#[derive(Clone, Copy)]
+struct Asked {
+    at: Time,
+    counts: bool,
+    kind: Direction,
+}
+
 struct CurveRun<'l> {
-    memory: Memory,
+    requester: Requester<Asked>,
     addresses: AddressStream,
     load: &'l SteadyLoad,
     asked: u64,
     waiting: usize,
-    /// For each tag, the time of the request and whether it counts.
-    began: Vec<(Time, bool)>,
-    free: Vec<u64>,
     counted_from: Option<Time>,
     counted: u64,
     last: Time,
@@ -124,25 +120,21 @@ struct CurveRun<'l> {
 impl CurveRun<'_> {
     fn play(&mut self) {
         let all = self.load.requests + self.load.requests / 2;
-        while self.counted < self.load.requests && self.memory.failure().is_none() {
+        while self.counted < self.load.requests && self.requester.memory.failure().is_none() {
             // It goes on asking until the last that counts is answered, so that none of them sees a quiet memory.
-            let room = self.waiting < self.load.outstanding;
-            let due = Time::from_ps(self.due as u64).max(self.memory.now());
-            let event = self.memory.next_event();
-            if room && self.memory.accepts() && event > due {
+            let memory = &self.requester.memory;
+            let due = Time::from_ps(self.due as u64).max(memory.now());
+            let may_ask = self.waiting < self.load.outstanding && memory.accepts();
+            if may_ask && memory.next_event() > due {
                 self.ask(
                     due,
                     self.asked >= all - self.load.requests && self.asked < all,
                 );
-            } else if event != Time::NEVER {
-                let until = match room && self.memory.accepts() {
-                    true => due,
-                    false => Time::NEVER,
-                };
-                self.memory.advance_until(until);
-                self.take();
-            } else if !self.memory.empty_queues(false) {
-                unreachable!("requests wait, and nothing happens");
+                continue;
+            }
+            let until = if may_ask { due } else { Time::NEVER };
+            for (asked, at) in self.requester.wait(until) {
+                self.take(asked, at);
             }
         }
     }
@@ -151,62 +143,34 @@ impl CurveRun<'_> {
         // A request that was due while there was no room is made when there is.
         self.due = self.due.max(now.ps() as f64 - self.load.interval_ps) + self.load.interval_ps;
         let share = u64::from(self.load.reads_per_mille);
-        let is_read = (self.asked + 1) * share / 1000 > self.asked * share / 1000;
-        self.asked += 1;
-        self.waiting += 1;
-        let tag = self.free.pop().unwrap_or_else(|| {
-            self.began.push((Time::ZERO, false));
-            self.began.len() as u64 - 1
-        });
-        self.began[tag as usize] = (now, counts);
-        if counts && self.counted_from.is_none() {
-            self.counted_from = Some(now);
-        }
-        let kind = match is_read {
+        let kind = match (self.asked + 1) * share / 1000 > self.asked * share / 1000 {
             true => Direction::Read,
             false => Direction::Write,
         };
-        let request = Request {
-            arrival: now,
-            core: 0,
-            tag,
-            kind,
-            counted: counts,
-        };
-        let line = self.addresses.next(is_read);
-        if is_read {
-            self.memory.read(request, now, line, Class::Data);
-        } else {
-            let data = self.addresses.content();
-            let write = Write::new(line, At::past(&data));
-            self.memory.write_announced(request, now, write);
+        self.asked += 1;
+        self.waiting += 1;
+        if counts && self.counted_from.is_none() {
+            self.counted_from = Some(now);
         }
+        let line = self.addresses.next(kind, &mut self.requester.draw);
+        let asked = Asked {
+            at: now,
+            counts,
+            kind,
+        };
+        self.requester.ask((now, 0, counts), kind, line, asked);
     }
 
-    fn take(&mut self) {
-        let mut done: Vec<(u64, Time, bool)> = Vec::new();
-        if self.memory.has_acceptances() {
-            let accepted = self.memory.acceptances();
-            done.extend(accepted.map(|accepted| (accepted.tag, accepted.at, false)));
-        }
-        if self.memory.has_answers() {
-            let answers = self.memory.answers();
-            let reads = answers.filter(|answer| answer.request.kind == Direction::Read);
-            done.extend(reads.map(|answer| (answer.request.tag, answer.at, true)));
-        }
-        for (tag, at, is_read) in done {
-            let (began, counts) = self.began[tag as usize];
-            self.free.push(tag);
-            self.waiting -= 1;
-            if counts {
-                self.counted += 1;
-                self.last = self.last.max(at);
-                let latencies = match is_read {
-                    true => &mut self.point.reads,
-                    false => &mut self.point.writes,
-                };
-                latencies.record(at - began);
-            }
+    fn take(&mut self, asked: Asked, at: Time) {
+        self.waiting -= 1;
+        if asked.counts {
+            self.counted += 1;
+            self.last = self.last.max(at);
+            let latencies = match asked.kind {
+                Direction::Read => &mut self.point.reads,
+                Direction::Write => &mut self.point.writes,
+            };
+            latencies.record(at - asked.at);
         }
     }
 
@@ -221,7 +185,6 @@ impl CurveRun<'_> {
 }
 
 struct AddressStream {
-    draw: SplitMix64,
     pattern: Pattern,
     lines: u64,
     at: [Vec<u64>; 2],
@@ -241,7 +204,6 @@ impl AddressStream {
             (0..streams as u64).map(begin).collect()
         };
         AddressStream {
-            draw: SplitMix64(load.seed),
             pattern: load.pattern,
             lines: load.lines,
             at: [begins(0), begins(1)],
@@ -249,23 +211,15 @@ impl AddressStream {
         }
     }
 
-    fn next(&mut self, is_read: bool) -> Logical {
+    fn next(&mut self, kind: Direction, draw: &mut SplitMix64) -> Logical {
         if self.pattern == Pattern::Random {
-            return Logical(self.draw.below(self.lines));
+            return Logical(draw.below(self.lines));
         }
-        let side = usize::from(!is_read);
+        let side = usize::from(kind == Direction::Write);
         let streams = &mut self.at[side];
         let stream = self.turn[side] % streams.len();
         self.turn[side] += 1;
         streams[stream] += 1;
         Logical(streams[stream] % self.lines)
-    }
-
-    fn content(&mut self) -> Line {
-        let mut line = [0; LINE_BYTES];
-        for word in line.chunks_exact_mut(8) {
-            word.copy_from_slice(&self.draw.draw().to_le_bytes());
-        }
-        line
     }
 }

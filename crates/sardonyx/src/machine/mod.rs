@@ -21,6 +21,7 @@ mod outcome_json;
 mod page_table;
 mod port;
 pub mod recordings;
+mod requester;
 mod sampled;
 mod streams;
 mod system;

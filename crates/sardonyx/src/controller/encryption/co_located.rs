@@ -155,10 +155,6 @@ impl Layer for CoLocated {
             .unstored(data, &mut plan.because(Cause::Encryption));
     }
 
-    fn persist_metadata(&mut self, _a: Place, after: Step, _plan: &mut Plan) -> Stored {
-        Stored::at(after)
-    }
-
     fn preload(&mut self, a: Place, data: &Line, plan: &mut Plan) -> bool {
         let counter = self.pads.before();
         if plan.peek(a).is_some() || counter == 0 {

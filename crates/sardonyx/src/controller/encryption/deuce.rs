@@ -324,10 +324,6 @@ impl Layer for Deuce {
             .unstored(data, &mut plan.because(Cause::Encryption));
     }
 
-    fn persist_metadata(&mut self, _a: Place, after: Step, _plan: &mut Plan) -> Stored {
-        Stored::at(after)
-    }
-
     fn preload(&mut self, a: Place, data: &Line, plan: &mut Plan) -> bool {
         let before = self.before(a).filter(|_| plan.peek(a).is_none());
         let Some(beside) = before else {

@@ -48,10 +48,6 @@ impl Layer for NoEncryption {
         plan.write(write.at, write.data, write.gate)
     }
 
-    fn persist_metadata(&mut self, _a: Place, after: Step, _plan: &mut Plan) -> Stored {
-        Stored::at(after)
-    }
-
     fn preload(&mut self, a: Place, data: &Line, plan: &mut Plan) -> bool {
         let new = plan.peek(a).is_none();
         if new {

@@ -12,38 +12,26 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use smallvec::SmallVec;
 
-use super::bmt::{ACCEPTS, BonsaiTrees, KeptTree, TreePolicy, bonsai, build};
-use super::macs::{CACHE, MAC_PLACE, VERIFY, word};
-use super::osiris::{STOP_LOSS, is_due};
+use super::bmt::{BonsaiTrees, KeptTree, TreePolicy, bonsai, build};
+use super::macs::word;
+use super::osiris::{KEYS_OF_TRIALS, STOP_LOSS, is_due};
 use super::tree::put;
-use super::versions::{MINOR_BITS, Versions};
+use super::versions::Versions;
 use crate::controller::layers::{File, Integrity};
-use crate::controller::metadata_cache::SETS;
 use crate::line::{Line, Place, ZERO_LINE};
 use crate::medium::layout::Region;
 use crate::plan::{At, Plan, Queue, Step, Stored};
-use crate::settings::AnyKey;
 
 const ENTRIES: u64 = 8;
 /// Lines of the table. They suffice for the largest cache, because a layout must not depend on what is on chip.
 const LINES: u64 = (1 << 28) / 64 / ENTRIES;
 const REGION: &str = "shadow";
 
-const KEYS: &[&dyn AnyKey] = &[
-    &VERIFY,
-    &CACHE,
-    &SETS,
-    &MINOR_BITS,
-    &ACCEPTS,
-    &STOP_LOSS,
-    &MAC_PLACE,
-];
-
 /// The layers and designs of this file.
 pub static FILE: File<Integrity> = File {
     layers: &[bonsai(
         "anubis",
-        KEYS,
+        KEYS_OF_TRIALS,
         "a line is atomic with its MAC; a table names the versions and nodes that the cache has alone",
         |settings, layout| {
             build(settings, layout, |_, layout| Shadow {
@@ -82,10 +70,6 @@ impl Shadow {
 }
 
 impl TreePolicy for Shadow {
-    fn through(&self, _level: usize) -> bool {
-        false
-    }
-
     fn through_versions(&self, versions: &Versions, line: &Line, counted: &[u64]) -> bool {
         is_due(versions, line, counted, self.stride)
     }

@@ -110,8 +110,11 @@ pub enum KeptTree {
 
 /// The decisions of a scheme.
 pub trait TreePolicy: Send + 'static {
-    /// Whether a changed line of `level` (0 is versions) goes to the medium in the group that changes it.
-    fn through(&self, level: usize) -> bool;
+    /// Whether a changed line of `level` (0 is versions) goes to the medium in the group that changes it. By default none
+    /// does.
+    fn through(&self, _level: usize) -> bool {
+        false
+    }
 
     /// Whether a changed line of versions goes to the medium in the group that counts on these versions, if none of
     /// them has overflowed. The default is [`TreePolicy::through`].

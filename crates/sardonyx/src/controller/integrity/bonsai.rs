@@ -93,10 +93,6 @@ struct Lazy {
 }
 
 impl TreePolicy for Lazy {
-    fn through(&self, _level: usize) -> bool {
-        false
-    }
-
     fn recover(&mut self, trees: &mut BonsaiTrees, plan: &mut Plan) {
         if self.after_cut == AfterCut::Compare {
             trees.levels.register = trees.levels.kept_register(plan);

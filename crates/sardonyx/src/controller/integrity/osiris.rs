@@ -25,7 +25,7 @@ keys! {
         in Between("2", "16", "half of it and four times as much");
 }
 
-const OWN_KEYS: &[&dyn AnyKey] = &[
+pub(super) const KEYS_OF_TRIALS: &[&dyn AnyKey] = &[
     &VERIFY,
     &CACHE,
     &SETS,
@@ -39,7 +39,7 @@ const OWN_KEYS: &[&dyn AnyKey] = &[
 pub static FILE: File<Integrity> = File {
     layers: &[bonsai(
         "osiris",
-        OWN_KEYS,
+        KEYS_OF_TRIALS,
         "a line is atomic with its MAC, which says its version within a few; nodes are made anew",
         |settings, layout| {
             let stride = settings.get(&STOP_LOSS);
@@ -59,10 +59,6 @@ pub(super) fn is_due(versions: &Versions, line: &Line, counted: &[u64], stride: 
 }
 
 impl TreePolicy for StopLoss {
-    fn through(&self, _level: usize) -> bool {
-        false
-    }
-
     fn through_versions(&self, versions: &Versions, line: &Line, counted: &[u64]) -> bool {
         is_due(versions, line, counted, self.stride)
     }

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::kernel::{PATIENCE, Result, error};
-use crate::{PAGE_BYTES, Page, PageBytes};
+use sardonyx_merge::{PAGE_BYTES, Page, PageBytes};
 
 /// The program of a process that holds pages: it maps as many as its argument says, then writes the pages that it is
 /// told, each a number and its bytes, and answers the number [`FLUSH`] with its own number and the address of the
@@ -81,8 +81,7 @@ pub(super) struct Holder {
 impl Holder {
     /// Begins to hold `pages`, as the last that KSM scans.
     pub(super) fn new(pages: Range<Page>, bytes: &[PageBytes]) -> Result<Holder> {
-        let python = std::env::current_exe().map_err(error)?;
-        let mut process = Command::new(python)
+        let mut process = Command::new("python3")
             .args(["-c", HOLDER, &pages.len().to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

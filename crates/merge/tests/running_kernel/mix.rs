@@ -6,8 +6,8 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::holder::{LOSE, REMAP};
-use crate::images::mixes;
-use crate::{PAGE_BYTES, Page, PageBytes};
+use sardonyx_merge::images::mixes;
+use sardonyx_merge::{PAGE_BYTES, Page, PageBytes};
 
 #[derive(Clone, Debug)]
 pub(super) struct Life {

@@ -1,26 +1,27 @@
 //! The KSM of the running kernel, driven over seeded random mixes and compared with the model pass by pass: eleven
 //! counters and the page frames. The pages belong to a few processes, some of which exit between two passes; some fork,
 //! and the children continue by themselves; others lose pages, which come back when they are written. It needs root,
-//! and that nobody else uses KSM meanwhile. The knobs are restored however it ends, short of SIGKILL, which `sardonyx
-//! merge validate` has a guard against.
+//! python3, and that nobody else uses KSM meanwhile. The knobs are restored however it ends, short of SIGKILL.
 
 mod holder;
 mod kernel;
 mod mix;
 
 use std::collections::HashSet;
-use std::fs;
+use std::fs::{self, File};
 use std::ops::Range;
 
-use serde_json::{Value, json};
+use rustix::fs::{FlockOperation, flock};
+use sardonyx_merge::images::{ImageError, ModelMemory};
+use sardonyx_merge::ksm::settings::{self, Knobs, Preset};
+use sardonyx_merge::ksm::{Ksm, KsmCounters, Maps, Software};
+use sardonyx_merge::{Page, PageBytes};
+use sardonyx_property::{count, seed};
 
-use super::images::{ImageError, ModelMemory};
-use super::ksm::settings::{self, Knobs, Preset};
-use super::ksm::{Ksm, KsmCounters, Maps, Software};
-use super::{Page, PageBytes};
 use holder::Holder;
-pub use kernel::{KSM, available};
-use kernel::{LONG_MS, Restore, Result, number, one_pass, stop, thread_ns, write};
+use kernel::{
+    KSM, LONG_MS, Restore, Result, available, error, number, one_pass, stop, thread_ns, write,
+};
 use mix::{Life, RandomMix};
 
 /// The kernel's counters in sysfs; those that only grow are counted from `start`.
@@ -54,12 +55,6 @@ fn frames(holders: &[Holder]) -> Result<u64> {
     }
     all.remove(&0);
     Ok(all.len() as u64)
-}
-
-struct Compared {
-    row: Value,
-    values: u64,
-    wrong: Vec<Value>,
 }
 
 /// Has the processes fork, write, lose pages and exit as the mix says, and the model follow.
@@ -147,12 +142,8 @@ fn write_pages(
     Ok(())
 }
 
-/// Drives the kernel and the model over mix number `index`. `None` if `tell` ended it.
-fn compare(
-    seed: u64,
-    index: u64,
-    tell: &mut dyn FnMut(u64, u64) -> bool,
-) -> Result<Option<Compared>> {
+/// Drives the kernel and the model over mix number `index` of a seed.
+fn compare(seed: u64, index: u64) -> Result<()> {
     let mut mix = RandomMix::new(seed, index);
     stop()?;
     // A sleeping thread is woken by a value that it has not seen, and finds that it shall not run.
@@ -172,8 +163,7 @@ fn compare(
     let born = |life: &&Life| life.forked.is_none();
     let ranges = mix.processes.iter().filter(born);
     let ranges: Vec<Range<Page>> = ranges.map(|life| life.pages.clone()).collect();
-    let mapped = ranges.iter().cloned().flatten();
-    let mapped: Vec<Page> = mapped.collect();
+    let mapped: Vec<Page> = ranges.iter().cloned().flatten().collect();
     let holders = ranges.into_iter().map(|pages| Holder::new(pages, &first));
     let mut holders = holders.collect::<Result<Vec<Holder>>>()?;
     let knobs = Knobs::from_settings(&settings);
@@ -181,76 +171,58 @@ fn compare(
     let mut model = Ksm::new(ModelMemory::new(first), search, knobs, mix.pages);
     mapped.into_iter().for_each(|page| model.map(page));
     let cpu = thread_ns();
-    let (mut values, mut wrong) = (0, Vec::new());
     for pass in 1..=mix.passes {
         holders = change(&mut mix, pass, holders, &mut model)?;
-        if !one_pass(pass, sleep_ms, tell)? {
-            return Ok(None);
-        }
+        one_pass(pass, sleep_ms)?;
         model.pass(&mut |_| true);
-        let of_kernel = json!({
-            "counters": counters(&start, &holders)?,
-            "frames": frames(&holders)?,
-        });
-        let of_model = json!({"counters": model.counters(), "frames": model.frames()});
-        values += 12;
+        let of_kernel = (counters(&start, &holders)?, frames(&holders)?);
+        let of_model = (model.counters(), model.frames());
         if of_kernel != of_model {
-            wrong.push(json!({
-                "mix": index, "pass": pass, "kernel": of_kernel, "model": of_model,
-            }));
+            let of = format!("seed {seed}, mix {index} ({:?}), pass {pass}", mix.sets);
+            return Err(error(format!(
+                "{of}: kernel {of_kernel:?}, model {of_model:?}"
+            )));
         }
     }
-    let cpu = thread_ns().zip(cpu);
-    let cpu = cpu.map(|(after, before)| after.saturating_sub(before));
-    let scanned = model.counters().pages_scanned;
-    let a_page = |ns: u64| ns as f64 / scanned.max(1) as f64;
-    let row = json!({
-        "mix": index,
-        "pages": mix.pages,
-        "passes": mix.passes,
-        "processes": mix.processes.len(),
-        "loses_pages": mix.loses,
-        "forked_before_pass": mix.processes.iter().map(|life| life.forked.map(|(_, before)| before)).collect::<Vec<_>>(),
-        "exit_before_pass": mix.processes.iter().map(|life| life.exits).collect::<Vec<_>>(),
-        "set": mix.sets.iter().map(|(_, key, value)| [*key, value]).collect::<Vec<_>>(),
-        "pages_scanned": scanned,
-        "ksmd_ns_a_page": cpu.map(a_page),
-        "model_ns_a_page": a_page(model.cpu_ns()),
-    });
-    stop()?;
-    Ok(Some(Compared { row, values, wrong }))
+    let cpu = thread_ns()
+        .zip(cpu)
+        .map(|(after, before)| after.saturating_sub(before));
+    let a_page = |ns: u64| ns as f64 / model.counters().pages_scanned.max(1) as f64;
+    println!(
+        "mix {index}: {} passes over {} pages; ns a page scanned: kernel {:?}, model {:.0}",
+        mix.passes,
+        mix.pages,
+        cpu.map(|ns| a_page(ns).round()),
+        a_page(model.cpu_ns())
+    );
+    stop()
 }
 
-/// Drives the kernel and the model over `count` mixes. `None` if `tell` ended it.
-///
-/// # Errors
-/// If KSM is not there, is in use, or may not be driven.
-pub fn validate(
-    seed: u64,
-    count: u64,
-    tell: &mut dyn FnMut(u64, u64) -> bool,
-) -> Result<Option<Value>> {
-    available()?;
-    let _restore = Restore::new()?;
-    if fs::exists(format!("{KSM}/advisor_mode")).unwrap_or(false) {
-        write("advisor_mode", "none")?;
+#[test]
+#[ignore = "machine: drives the running kernel's KSM, as root"]
+fn the_running_kernel_counts_as_the_model_does() {
+    let compared = || {
+        // Other checkouts may test on the same machine.
+        let run = File::open(format!("{KSM}/run")).map_err(error)?;
+        flock(&run, FlockOperation::LockExclusive).map_err(error)?;
+        let knobs = || ["run", "sleep_millisecs", "smart_scan"].map(|knob| kernel::read(knob).ok());
+        let before = knobs();
+        let restore = Restore::new()?;
+        if fs::exists(format!("{KSM}/advisor_mode")).unwrap_or(false) {
+            write("advisor_mode", "none")?;
+        }
+        write("pages_to_scan", 4_000_000_000u64)?;
+        write("stable_node_chains_prune_millisecs", 0)?;
+        let mixes = 0..count(2, 20);
+        mixes
+            .into_iter()
+            .try_for_each(|index| compare(seed().unwrap_or(3), index))?;
+        drop(restore);
+        assert_eq!(knobs(), before, "the knobs are as they were");
+        Ok(())
+    };
+    match available() {
+        Err(why) => println!("not run: {why}"),
+        Ok(()) => compared().unwrap_or_else(|problem: ImageError| panic!("{problem}")),
     }
-    write("pages_to_scan", 4_000_000_000u64)?;
-    write("stable_node_chains_prune_millisecs", 0)?;
-    let (mut rows, mut values, mut wrong) = (Vec::new(), 0, Vec::new());
-    for index in 0..count {
-        let Some(compared) = compare(seed, index, &mut |_, _| tell(index, count))? else {
-            return Ok(None);
-        };
-        rows.push(compared.row);
-        values += compared.values;
-        wrong.extend(compared.wrong);
-    }
-    Ok(Some(json!({
-        "kernel": fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim(),
-        "seed": seed,
-        "values": values,
-        "mismatches": wrong,
-        "mixes": rows,
-    })))
 }

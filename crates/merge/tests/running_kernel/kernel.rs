@@ -4,9 +4,9 @@ use std::fs;
 use std::io;
 use std::time::{Duration, Instant};
 
-use crate::images::ImageError;
+use sardonyx_merge::images::ImageError;
 
-pub const KSM: &str = "/sys/kernel/mm/ksm";
+pub(super) const KSM: &str = "/sys/kernel/mm/ksm";
 /// Knobs that are set here, or that setting another one changes, in the order in which they are restored.
 const KNOBS: [&str; 7] = [
     "advisor_mode",
@@ -90,7 +90,7 @@ impl Drop for Restore {
 }
 
 /// An error unless KSM exists, may be driven, and is not in use.
-pub fn available() -> Result<()> {
+pub(super) fn available() -> Result<()> {
     if !fs::exists(KSM).unwrap_or(false) {
         return Err(error(format!(
             "{KSM}: there is none: this kernel was built without CONFIG_KSM, or sysfs is not mounted; use another kernel"
@@ -122,11 +122,7 @@ pub fn available() -> Result<()> {
 }
 
 /// Wakes the thread for pass `pass` and waits for its end.
-pub(super) fn one_pass(
-    pass: usize,
-    sleep_ms: u64,
-    tell: &mut dyn FnMut(u64, u64) -> bool,
-) -> Result<bool> {
+pub(super) fn one_pass(pass: usize, sleep_ms: u64) -> Result<()> {
     let before = number("full_scans")?;
     if pass == 1 {
         write("run", 1)?;
@@ -136,9 +132,6 @@ pub(super) fn one_pass(
     }
     let began = Instant::now();
     while number("full_scans")? == before {
-        if !tell(0, 0) {
-            return Ok(false);
-        }
         if began.elapsed() > PATIENCE {
             return Err(error(format!(
                 "{KSM}: no pass in {} s; is the thread ksmd stopped?",
@@ -147,7 +140,7 @@ pub(super) fn one_pass(
         }
         std::thread::sleep(Duration::from_micros(500));
     }
-    Ok(true)
+    Ok(())
 }
 
 pub(super) fn thread_ns() -> Option<u64> {
