@@ -37,6 +37,17 @@ DONE = (0, 1, 3)
 REPLAYS = "results/crash"
 
 
+class Printed(Answer):
+    """The answer of a command that ran as a process, which printed its table."""
+
+    def __init__(self, command: str, document: Mapping[str, Any], ended: Ended) -> None:
+        super().__init__(command, document, ended.returncode)
+        self._said = ended.stdout
+
+    def table(self, width: int = 100) -> str:
+        return self._said
+
+
 def call(command: str, *arguments: Word, **options: Any) -> Answer:
     """Run a command, as in ``call("crash stages", "btree", designs="sca")``."""
     known = _parameters(command)
@@ -65,7 +76,7 @@ def call(command: str, *arguments: Word, **options: Any) -> Answer:
         said = errors[-1].removeprefix("error: ") if errors else ended.stderr.strip()
         raise SardonyxError(said or f"{command}: ended with status {ended.returncode}")
     document = found if isinstance(found, dict) else {"list": found}
-    return Answer(command, document, ended.returncode)
+    return Printed(command, document, ended)
 
 
 def _word(command: str, word: object, file: Path) -> str:

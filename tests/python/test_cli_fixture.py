@@ -52,7 +52,9 @@ class FakeCore:
         problems = [{"row": 812, "problem": "op 9 is not one of 0-7"}]
         bad = Path(path).read_bytes() == b"broken"
         found = problems if bad else []
-        return json.dumps({"records": 1000, "bad": int(bad), "problems": found, "checksums": "pages"})
+        return json.dumps(
+            {"records": 1000, "bad": int(bad), "problems": found, "checksums": "pages"}
+        )
 
     def trace_convert(self, conversion_json: str, progress: Any) -> str:
         self.calls.append(json.loads(conversion_json))

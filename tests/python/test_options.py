@@ -189,7 +189,8 @@ PLACES |= {"crash-test threads --orders"}
 PLACES |= {"explore --goal", "explore --at-most"}
 #: What answers at once and does no work.
 LOOKED_UP = {
-    "asked", "caches", "check_job", "command", "commands", "check_merge_timed", "check_store", "crash_memory", "crash_trial_memory",
+    "asked", "caches", "check_job", "check_merge_timed", "check_store", "command", "commands",
+    "crash_memory", "crash_trial_memory",
     "designs", "guarantee", "integrities", "integrity_room", "ladder", "machine", "machines",
     "merge_algorithms", "merge_mixes",
     "parse_size", "programs", "store_designs", "store_keys", "store_plan", "trace_info",

@@ -17,7 +17,7 @@ from sardonyx.values import read
 
 PACKAGE = Path(sardonyx.__file__).parent
 #: Each room may import those before it.
-ROOMS = ("runs", "sweeps", "draw", "papers", "studies", "report", "show", "api", "cli")
+ROOMS = ("runs", "sweeps", "draw", "papers", "studies", "report", "views", "api", "cli")
 
 
 def imported(path: Path) -> set[str]:
@@ -39,7 +39,7 @@ def test_no_room_imports_a_later_one(room: str) -> None:
 
 def test_the_public_functions_import_no_paper() -> None:
     for path in (PACKAGE / "api").glob("*.py"):
-        assert not imported(path) & {"papers", "studies", "report", "show", "cli"}
+        assert not imported(path) & {"papers", "studies", "report", "views", "cli"}
 
 
 def test_a_command_is_imported_when_it_is_called() -> None:

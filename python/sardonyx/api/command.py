@@ -41,7 +41,7 @@ class Answer(dict[str, Any]):
 
     @property
     def _shown(self) -> Any:
-        return import_module(f"sardonyx.show.{self.command.replace(' ', '_').replace('-', '_')}")
+        return import_module(f"sardonyx.views.{self.command.replace(' ', '_').replace('-', '_')}")
 
     def tell(self, people: Any) -> None:
         """Print what people read of it on a Rich console."""
@@ -114,9 +114,7 @@ class Command(Generic[P]):
         given = self._signature.bind(*args, **kwargs).arguments
         watch = given.pop("watch", None)
         try:
-            return self.ask(
-                {n: _plain(each) for n, each in given.items() if each is not None}, watch
-            )
+            return self.ask(self._listed(given), watch)
         except (SardonyxError, FileError) as error:
             said = re.sub(r"--([a-z][a-z-]*)", lambda found: found[1].replace("-", "_"), str(error))
             if said == str(error):
@@ -126,6 +124,17 @@ class Command(Generic[P]):
     def ask(self, given: Mapping[str, Any], watch: Watch | None = None) -> Answer:
         """The answer to what is given, by the names of the parameters; errors name options."""
         return self._work(json.dumps(given), watch)
+
+    def _listed(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What is given as JSON has it, one word as a list where there may be several."""
+        fields = json.loads(_core.command(self.name))["properties"]
+        found = {name: _plain(each) for name, each in given.items() if each is not None}
+        return {
+            name: [each]
+            if "array" in fields[name].get("type", ()) and isinstance(each, str | int)
+            else each
+            for name, each in found.items()
+        }
 
     def _near(self, name: str) -> str:
         near = difflib.get_close_matches(name, list(self._signature.parameters), n=1)

@@ -42,7 +42,7 @@ from sardonyx.runs.curves import (
 )
 from sardonyx.runs.jobs import parse_settings
 from sardonyx.runs.sources import parts
-from sardonyx.show.grid import folded, grid, numbers
+from sardonyx.views.grid import folded, grid, numbers
 
 P = TypeVar("P")
 

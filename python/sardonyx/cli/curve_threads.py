@@ -15,7 +15,7 @@ from sardonyx import _core
 from sardonyx.draw.figure import Figure, Missing
 from sardonyx.report.accesses import figures
 from sardonyx.runs.accesses import QUANTITIES, Accesses, Point, agreements
-from sardonyx.show.grid import folded, grid, numbers
+from sardonyx.views.grid import folded, grid, numbers
 
 #: Curves whose points are further off than this on the mean are named.
 WITHIN = 0.1

@@ -108,7 +108,7 @@ class Command(click.Command):
             answer.tell(people)
         else:
             folder = path_given(out)
-            shown = import_module(f"sardonyx.show.{self.line.function}")
+            shown = import_module(f"sardonyx.views.{self.line.function}")
             check_replaced(folder, shown.FILE)
             with output_directory(folder):
                 with Watcher(err, self.line.unit) as watch:

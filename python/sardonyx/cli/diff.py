@@ -26,7 +26,7 @@ from sardonyx.runs.differences import Changed, Differences, Moved, Side, differe
 from sardonyx.runs.measures import plain, written
 from sardonyx.runs.metrics import FIGURES
 from sardonyx.runs.results import Results
-from sardonyx.show.grid import folded, grid, numbers
+from sardonyx.views.grid import folded, grid, numbers
 
 if TYPE_CHECKING:
     from sardonyx.sweeps.table import Swept

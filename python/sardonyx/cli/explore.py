@@ -46,11 +46,11 @@ from sardonyx.runs import mixes
 from sardonyx.runs.jobs import Settings, check, check_designs, parse_settings
 from sardonyx.runs.metrics import NAMES
 from sardonyx.runs.sources import PROGRAM, check_known, named, parts, program_names
-from sardonyx.show.grid import grid, numbers
 from sardonyx.sizes import parse_size, size_text
 from sardonyx.studies.explore import Exploration, Explored, Tried, rows
 from sardonyx.sweeps.plan import check_goal
 from sardonyx.sweeps.table import Goal, Swept
+from sardonyx.views.grid import grid, numbers
 
 GOALS = ("max ipc", "min energy_nj")
 #: Promises of designs after a power cut, the strongest first.

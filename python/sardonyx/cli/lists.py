@@ -15,7 +15,7 @@ from sardonyx.cli.common import check_json_target, out, write_json
 from sardonyx.cli.options import JsonTo, Set
 from sardonyx.runs.jobs import parse_settings
 from sardonyx.runs.recordings import recordings as found
-from sardonyx.show.grid import grid
+from sardonyx.views.grid import grid
 
 
 def designs(json_to: JsonTo = None) -> None:

@@ -21,7 +21,7 @@ from sardonyx.runs.merging import algorithms
 from sardonyx.runs.results import Results, Run
 from sardonyx.runs.sources import check_known, parts
 from sardonyx.runs.tailbench import APPLICATIONS, PLAIN, TimedPoint, TimedRuns
-from sardonyx.show.grid import folded, grid, numbers
+from sardonyx.views.grid import folded, grid, numbers
 
 ALL = ",".join(algorithms())
 #: Each column: its heading, the metric, its format, and whether it is relative to no merging.

@@ -35,7 +35,7 @@ from sardonyx.runs.results import Results, Run, Trace
 from sardonyx.runs.seeds import said as seeds_of
 from sardonyx.runs.sensitivity import MEAN, Sensitivity
 from sardonyx.runs.spread import beside, shown
-from sardonyx.show.grid import folded, grid, numbers
+from sardonyx.views.grid import folded, grid, numbers
 
 VERY_WIDE = 160
 WIDE = 108

@@ -22,7 +22,7 @@ from sardonyx.cli.progress import watched
 from sardonyx.questions import CrashTestQuestion
 from sardonyx.runs.jobs import check_designs
 from sardonyx.runs.sources import check_known, parts
-from sardonyx.show.grid import grid, numbers
+from sardonyx.views.grid import grid, numbers
 
 #: The number of cuts below each design; the recovery is run after one in this many.
 CUTS = 200

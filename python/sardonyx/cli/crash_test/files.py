@@ -36,7 +36,7 @@ from sardonyx.runs.crash_files import (
     recovery,
 )
 from sardonyx.runs.sources import check_known
-from sardonyx.show.grid import grid, numbers
+from sardonyx.views.grid import grid, numbers
 
 #: Settings of the command line: words after the program's name belong to the program.
 SETTINGS: dict[str, Any] = {

@@ -18,7 +18,7 @@ from sardonyx.cli.crash_test.options import NO_SOURCE, POOL, RECORDING
 from sardonyx.cli.options import JsonTo, Machine
 from sardonyx.cli.progress import watched
 from sardonyx.runs import crash_test
-from sardonyx.show.grid import grid, numbers
+from sardonyx.views.grid import grid, numbers
 
 
 def lint(

@@ -28,7 +28,7 @@ from sardonyx.runs import stores
 from sardonyx.runs.results import Results, Run
 from sardonyx.runs.sources import parts
 from sardonyx.runs.stores import Design, Key, StoreDesign, StorePoint, StoreQuestion, StoreRuns
-from sardonyx.show.grid import numbers
+from sardonyx.views.grid import numbers
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,8 +37,8 @@ from sardonyx.cli.progress import watched
 from sardonyx.questions import EstimateQuestion, Format
 from sardonyx.report.savings import times_of
 from sardonyx.runs.rivals import rivals
-from sardonyx.show.grid import numbers
 from sardonyx.sizes import SUFFIXES, amount
+from sardonyx.views.grid import numbers
 
 NONE = "none"
 BLOCKS = ("1K", "2K", "4K", "8K")

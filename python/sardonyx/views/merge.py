@@ -13,7 +13,7 @@ from rich.text import Text
 from sardonyx.report import write_merge_report
 from sardonyx.runs import merging
 from sardonyx.runs.advice import headline, told
-from sardonyx.show.grid import folded, grid, numbers
+from sardonyx.views.grid import folded, grid, numbers
 
 #: The answer, beside its report.
 FILE = "merge.json"
