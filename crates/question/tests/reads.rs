@@ -1,0 +1,122 @@
+//! What is given becomes a question, or one line that names the option and the remedy.
+
+use sardonyx_question::{Bytes, Given, Names, Pairs, Question, declared, question, read};
+
+question! {
+    /// Boil water.
+    pub struct Boil {
+        /// The pot.
+        #[schemars(extend("argument" = "POT", "needed" = true))]
+        pot: String,
+        /// Seconds.
+        #[schemars(range(min = 1, max = 3600))]
+        seconds: u64 = 60,
+        salt: bool,
+        /// Of the salt.
+        #[schemars(extend("requires" = "salt"))]
+        grams: Option<f64>,
+        room: Bytes = Bytes(4096),
+        herbs: Names = Names::of("bay"),
+        set: Pairs,
+    }
+}
+
+impl Question for Boil {
+    fn check(&self, given: &Given) -> Result<(), String> {
+        if self.pot == "lid" {
+            given.idle(&["seconds"], "under a lid")?;
+        }
+        Ok(())
+    }
+}
+
+fn refused(json: &str) -> String {
+    read::<Boil>(json).unwrap_err()
+}
+
+#[test]
+fn what_is_left_out_has_its_default_and_words_mean_what_they_say() {
+    let plain = read::<Boil>(r#"{"pot": "a"}"#).unwrap();
+    assert_eq!(
+        (plain.seconds, plain.room, plain.herbs.0.len()),
+        (60, Bytes(4096), 1)
+    );
+    let json =
+        r#"{"pot": "a", "room": "4K", "herbs": "bay, thyme,bay", "set": {"a.b": true, "c": 2}}"#;
+    let asked = read::<Boil>(json).unwrap();
+    assert_eq!(
+        (asked.room, asked.herbs),
+        (Bytes(4096), Names::of("bay,thyme"))
+    );
+    let pairs = [("a.b", "true"), ("c", "2")].map(|(key, value)| (key.into(), value.into()));
+    assert_eq!(asked.set, Pairs(pairs.to_vec()));
+    assert_eq!(
+        read::<Boil>(r#"{"pot": "a", "set": ["a.b=true", "c = 2"]}"#)
+            .unwrap()
+            .set,
+        asked.set
+    );
+}
+
+#[test]
+fn what_is_wrong_is_one_line_with_the_option_and_the_remedy() {
+    for (json, said) in [
+        (r#"{}"#, "pot: is missing"),
+        (
+            r#"{"pot": "a", "lid": 1}"#,
+            "--lid: there is no such option",
+        ),
+        (
+            r#"{"pot": "a", "seconds": 0}"#,
+            "--seconds 0: give a whole number of 1 to 3,600",
+        ),
+        (
+            r#"{"pot": "a", "seconds": "x"}"#,
+            "--seconds x: give a whole number of 1 to 3,600",
+        ),
+        (
+            r#"{"pot": "a", "seconds": 1.5}"#,
+            "--seconds 1.5: give a whole number of 1 to 3,600",
+        ),
+        (
+            r#"{"pot": "a", "grams": 2}"#,
+            "--grams: does nothing without --salt; leave it out",
+        ),
+        (
+            r#"{"pot": "a", "grams": 2, "salt": false}"#,
+            "--grams: does nothing without --salt; leave it out",
+        ),
+        (
+            r#"{"pot": "a", "room": "4X"}"#,
+            "--room 4X: is not a size; give bytes, as in 4096, 4K or 16M",
+        ),
+        (
+            r#"{"pot": "a", "herbs": ","}"#,
+            "--herbs ,: none given; give one at least",
+        ),
+        (
+            r#"{"pot": "a", "set": ["k"]}"#,
+            "--set k: not of the form KEY=VALUE; for example --set esd.efit_bytes=65536",
+        ),
+        (
+            r#"{"pot": "lid", "seconds": 2}"#,
+            "--seconds: does nothing under a lid; leave it out",
+        ),
+    ] {
+        assert_eq!(refused(json), said, "{json}");
+    }
+    assert!(read::<Boil>(r#"{"pot": "lid"}"#).is_ok());
+}
+
+#[test]
+fn a_declaration_has_the_options_in_their_order_with_defaults_and_help() {
+    let schema = declared::<Boil>();
+    let order = ["pot", "seconds", "salt", "grams", "room", "herbs", "set"];
+    assert_eq!(schema["order"], serde_json::json!(order));
+    assert_eq!(schema["description"], "Boil water.");
+    let seconds = &schema["properties"]["seconds"];
+    assert_eq!(
+        (&seconds["default"], &seconds["description"]),
+        (&60.into(), &"Seconds.".into())
+    );
+}
