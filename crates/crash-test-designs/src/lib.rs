@@ -20,7 +20,8 @@ use tempfile::TempDir;
 use sardonyx_crash_test::CrashTestError;
 use sardonyx_crash_test::images::copy;
 use sardonyx_crash_test::images::file_copy::fill;
-use sardonyx_crash_test::recording::persistence::{Course, Platform as Saved};
+use sardonyx_crash_test::recording::persistence::Course;
+use sardonyx_crash_test::recording::platform::Platform as Saved;
 use sardonyx_crash_test::recording::{Act, LINE, Recording};
 use sardonyx_crash_test::recovery::{Recovery, RecoveryFiles};
 

@@ -7,152 +7,34 @@
 #![allow(unsafe_code)]
 
 mod calls;
+mod ends;
 mod go;
 mod machine;
 mod process;
+mod recorder;
 mod stack;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 use sardonyx_crash_test::interrupt::Interrupt;
-use sardonyx_crash_test::recording::{Module, NOWHERE, Recording, Site};
+use sardonyx_crash_test::recording::{NOWHERE, Recording};
 use sardonyx_crash_test::recovery::ending::Ended;
 use sardonyx_crash_test::{CrashTestError, Result};
 
-use crate::content::FileContent;
-use crate::operations::{Act, Operation};
-use crate::tree::{FileTree, Inode, MOST_BYTES, too_large};
-use calls::{Begun, PendingAct};
+use crate::operations::Act;
+use crate::tree::{FileTree, too_large};
 use machine::Registers;
-use process::MappedCode;
+use recorder::{Begun, PendingAct, Process, Recorder, Thread};
 use stack::Stacks;
 
-#[derive(Debug)]
-pub struct RecordedRun {
-    /// The folder before the run, with every inode that there ever was.
-    pub start: FileTree,
-    pub operations: Vec<Operation>,
-    pub commands: Vec<String>,
-    /// The places of calls, and the files that they lie in; nothing else.
-    pub places: Recording,
-    pub notes: Vec<String>,
-    /// The syncs and writes that may be made to fail.
-    pub faultable: Vec<Faultable>,
-    /// The first path that differs in the end from what the recorded operations make.
-    pub unexplained: Option<String>,
-    /// [`Ended::TimedOut`] if its limit ended it.
-    pub ended: Ended,
-    /// The kinds of places to which the program wrote text that is not kept, each with how it is named.
-    pub other_acks: BTreeSet<OtherAcks>,
-    pub seconds: f64,
-}
-
-/// A kind of place to which a program may write what it promises.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum OtherAcks {
-    Output,
-    Error,
-    Socket,
-}
-
-impl OtherAcks {
-    /// The place, and the option that names it.
-    pub fn named(self) -> &'static str {
-        match self {
-            OtherAcks::Output => "standard output (--acks-fd 1)",
-            OtherAcks::Error => "standard error (--acks-fd 2)",
-            OtherAcks::Socket => "a socket (--acks-socket)",
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
-pub struct Faultable {
-    pub shown: String,
-    pub command: u32,
-    pub site: u32,
-    pub syncs: bool,
-}
-
-/// The number of a faultable call, from 0 on, and the error with which it ends.
-#[derive(Clone, Copy, Debug)]
-pub struct Fault {
-    pub number: usize,
-    pub error: i32,
-}
-
-/// A part of a file below the folder in a process's memory.
-#[derive(Clone, Debug)]
-struct Mapping {
-    start: u64,
-    length: u64,
-    offset: u64,
-    inode: Inode,
-    path: String,
-    file: Arc<File>,
-    site: u32,
-}
-
-#[derive(Debug, Default)]
-struct Process {
-    command: u32,
-    code: Vec<MappedCode>,
-    mappings: Vec<Mapping>,
-}
-
-#[derive(Debug)]
-struct Thread {
-    process: i32,
-    begun: Option<Begun>,
-    /// The error with which the call fails instead of doing anything.
-    failing: Option<i32>,
-    /// The registers of the call at which the thread has stopped.
-    registers: Option<Registers>,
-}
-
-struct Recorder {
-    root: PathBuf,
-    device: u64,
-    start: FileTree,
-    tree: FileTree,
-    inodes: FxHashMap<(u64, u64), Inode>,
-    /// Standard output and standard error, by identity.
-    outputs: Vec<(u64, u64)>,
-    /// The descriptor of the first process whose text is kept, and the file behind it once something was written to it.
-    acks: (i32, Option<(u64, u64)>),
-    acks_socket: bool,
-    other_acks: BTreeSet<OtherAcks>,
-    first: i32,
-    operations: Vec<Operation>,
-    commands: Vec<String>,
-    threads: FxHashMap<i32, Thread>,
-    processes: FxHashMap<i32, Process>,
-    /// Files that a process may have stored to.
-    mapped: BTreeMap<Inode, Mapping>,
-    places: Recording,
-    sites: FxHashMap<(u32, u64, u32), u32>,
-    stacks: Stacks,
-    notes: BTreeSet<String>,
-    faultable: Vec<Faultable>,
-    fault: Option<Fault>,
-    /// The thread whose operation is under way, and those that wait for its end.
-    busy: Option<i32>,
-    waiting: VecDeque<i32>,
-    /// The number of looks in a row at which that thread slept.
-    slept: u32,
-    /// The bytes of all files, those that were written in all, and whether either are too many.
-    bytes: u64,
-    written: u64,
-    grown: bool,
-}
+pub use recorder::{Fault, Faultable, OtherAcks, RecordedRun};
 
 /// `PTRACE_O_*`: stops are told apart, all children are followed, and all end with us.
 const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
@@ -168,9 +50,6 @@ const PAUSES: (Duration, Duration) = (Duration::from_micros(5), Duration::from_m
 const AT_CALL: i32 = libc::SIGTRAP | 0x80;
 /// A thread that sleeps at this many looks in a row, a pause apart, waits for what another one does.
 const ASLEEP: u32 = 8;
-/// A program may write this many bytes in all, because each operation is kept with its bytes.
-const MOST_WRITTEN: u64 = 2 * MOST_BYTES;
-
 #[derive(Clone)]
 pub struct Run<'a> {
     pub words: &'a [String],
@@ -236,10 +115,6 @@ impl Recorder {
         })
     }
 
-    fn note(&mut self, text: &str) {
-        self.notes.insert(text.to_owned());
-    }
-
     fn spawn(&mut self, run: &Run<'_>) -> Result<i32> {
         let mut files = Vec::new();
         for path in run.outputs {
@@ -251,7 +126,7 @@ impl Recorder {
             files.push(file);
         }
         let errors = files.pop().expect("the second");
-        let filter = machine::filter(calls::STOPPING, calls::MISSING);
+        let filter = machine::filter(&calls::stopping(), calls::MISSING);
         let mut command = Command::new(&run.words[0]);
         command
             .args(&run.words[1..])
@@ -269,6 +144,10 @@ impl Recorder {
         Ok(child.id() as i32)
     }
 
+    /// Handles stops until no process is left.
+    ///
+    /// In turn: when the time is over, the files have grown too large or the user wants an end, all are killed; if nothing
+    /// has stopped, it pauses, longer each time; a stop is handled; and the first process's end is kept.
     fn run(mut self, run: &Run<'_>) -> Result<RecordedRun> {
         let began = Instant::now();
         let first = self.spawn(run)?;
@@ -561,126 +440,6 @@ impl Recorder {
             && let Some(next) = self.waiting.pop_front()
         {
             self.at_call(next);
-        }
-    }
-
-    fn push(&mut self, thread: i32, begun: &Begun, act: Act) -> usize {
-        let size = |tree: &FileTree| {
-            let content = act.inode().and_then(|inode| tree.content(inode));
-            content.map_or(0, FileContent::size)
-        };
-        let before = size(&self.tree);
-        self.tree.apply(&act);
-        self.bytes = (self.bytes.saturating_add(size(&self.tree))).saturating_sub(before);
-        if let Act::Write { data, .. } = &act {
-            self.written += data.len() as u64;
-        }
-        self.grown |= self.bytes > MOST_BYTES || self.written > MOST_WRITTEN;
-        let process = self
-            .threads
-            .get(&thread)
-            .map_or(thread, |known| known.process);
-        let command = self
-            .processes
-            .get(&process)
-            .map_or(0, |process| process.command);
-        self.operations.push(Operation {
-            act,
-            shown: begun.shown.clone(),
-            path: begun.path.clone(),
-            command,
-            thread,
-            site: begun.site,
-        });
-        self.operations.len() - 1
-    }
-
-    /// Records stores to mapped files since the last time.
-    fn compare_mapped(&mut self, thread: i32, site: u32) {
-        if self.grown {
-            return; // nothing of it is told
-        }
-        for mapping in self.mapped.values().cloned().collect::<Vec<_>>() {
-            let Some(content) = self.tree.content(mapping.inode) else {
-                continue;
-            };
-            for (offset, data) in content.differences(&mapping.file).unwrap_or_default() {
-                let end = offset + data.len() as u64;
-                let begun = Begun {
-                    shown: format!("stores({}, [{offset}, {end}))", mapping.path),
-                    path: mapping.path.clone(),
-                    pending: PendingAct::Anonymous,
-                    site: if site == NOWHERE { mapping.site } else { site },
-                };
-                let inode = mapping.inode;
-                self.push(
-                    thread,
-                    &begun,
-                    Act::Write {
-                        inode,
-                        offset,
-                        data,
-                    },
-                );
-            }
-        }
-    }
-
-    fn site(&mut self, thread: i32) -> u32 {
-        let Some(known) = self.threads.get(&thread) else {
-            return NOWHERE;
-        };
-        let process_id = known.process;
-        let (Some(registers), Some(process)) =
-            (&known.registers, self.processes.get_mut(&process_id))
-        else {
-            return NOWHERE;
-        };
-        let mut calls = self.stacks.walk(thread, registers, &process.code);
-        if calls.len() < 3 {
-            // The process may have mapped a library since.
-            process.code = process::code(process_id);
-            calls = self.stacks.walk(thread, registers, &process.code);
-        }
-        let program = process.command;
-        let mut site = NOWHERE;
-        for pc in calls.into_iter().rev() {
-            let parent = site.wrapping_add(1);
-            site = match self.sites.get(&(parent, pc, program)) {
-                Some(&known) => known,
-                None => {
-                    self.add_module(process_id, pc);
-                    let number = self.places.sites.len() as u32;
-                    self.places.sites.push(Site {
-                        parent,
-                        pc,
-                        locked: false,
-                        program,
-                    });
-                    self.sites.insert((parent, pc, program), number);
-                    number
-                }
-            };
-        }
-        site
-    }
-
-    fn add_module(&mut self, process: i32, pc: u64) {
-        let process = &self.processes[&process];
-        let holds = |m: &Module| m.of_program == process.command && (m.start..m.end).contains(&pc);
-        if self.places.modules.iter().any(holds) {
-            return;
-        }
-        if let Some(code) = process.code.iter().find(|c| (c.start..c.end).contains(&pc)) {
-            self.places.modules.push(Module {
-                path: code.path.clone(),
-                start: code.start,
-                end: code.end,
-                offset: code.offset,
-                first_site: 0,
-                of_program: process.command,
-                hash: String::new(),
-            });
         }
     }
 }

@@ -4,17 +4,19 @@
 //! nothing else.
 
 use std::fs::{File, Metadata, OpenOptions, Permissions};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
 use crate::images::file_copy::{BLOCK, FileCopy, LARGE, fill};
-use crate::images::touched::TouchedPages;
 use crate::images::{Floors, Image, WHOLE, bytes};
 use crate::recording::persistence::Course;
 use crate::recording::pools;
 use crate::recording::{LINE, Recording};
+use crate::recovery::bench::ImageCopy;
+use crate::recovery::damage::damage;
+use crate::recovery::touched::TouchedPages;
 use crate::{CrashTestError, Result};
 
 /// With pools of more data than this there is one copy at a time.
@@ -57,19 +59,6 @@ impl<'a> Copy<'a> {
         Ok(copy)
     }
 
-    pub fn paths(&self) -> &[PathBuf] {
-        &self.paths
-    }
-
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    /// The metadata of each file, if the pages that a recovery touches are to be followed.
-    pub fn followed(&self) -> Vec<Option<Metadata>> {
-        self.files.iter().map(FileCopy::followed).collect()
-    }
-
     fn put_version(&mut self, slot: u32, version: u32) {
         let slot = &self.recording.lines[slot as usize];
         let file = &mut self.files[usize::from(slot.file)];
@@ -78,7 +67,30 @@ impl<'a> Copy<'a> {
         }
     }
 
-    pub fn make(&mut self, image: &Image) {
+    pub fn changed(&self) -> bool {
+        self.files.iter().any(FileCopy::changed)
+    }
+
+    fn write(&self, path: &Path) -> Result<()> {
+        if let [file] = &self.files[..] {
+            return file.save(path);
+        }
+        std::fs::create_dir_all(path).map_err(CrashTestError::io(path.display()))?;
+        for (file, path) in self.files.iter().zip(paths(self.recording, path)?) {
+            file.save(&path)?;
+        }
+        Ok(())
+    }
+}
+
+impl ImageCopy for Copy<'_> {
+    type Image = Image;
+
+    fn printed(&self, acked: usize) -> &[u8] {
+        self.recording.printed(acked)
+    }
+
+    fn make(&mut self, image: &Image) -> Result<()> {
         let mut changed = Vec::new();
         self.floors.go(image.cut, |slot, _| changed.push(slot));
         // A line that rose more than once is put only once, at its last floor.
@@ -97,14 +109,11 @@ impl<'a> Copy<'a> {
             let slot = &self.recording.lines[over.slot as usize];
             self.files[usize::from(slot.file)].put(slot.line, &data);
         }
+        Ok(())
     }
 
-    /// Undoes what a recovery wrote to the pages that it touched, and then takes the image's lines back to their
-    /// floors.
-    ///
-    /// # Errors
-    /// There is no room, or the recovery wrote to pages that it was not seen to touch.
-    pub fn restore(&mut self, image: &Image, seen: &TouchedPages) -> Result<()> {
+    /// Only pages that the recovery touched are compared, and then the image's lines are taken back to their floors.
+    fn restore(&mut self, image: &Image, seen: &TouchedPages) -> Result<()> {
         clear(&self.folder, &self.paths).map_err(CrashTestError::io(self.folder.display()))?;
         for (number, file) in self.files.iter_mut().enumerate() {
             file.restore(seen, number)?;
@@ -116,20 +125,61 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    pub fn changed(&self) -> bool {
-        self.files.iter().any(FileCopy::changed)
+    fn folder(&self) -> &Path {
+        &self.folder
     }
 
-    pub fn save(&self, path: &Path) -> Result<()> {
-        if let [file] = &self.files[..] {
-            return file.save(path);
-        }
-        std::fs::create_dir_all(path).map_err(CrashTestError::io(path.display()))?;
-        for (file, path) in self.files.iter().zip(paths(self.recording, path)?) {
-            file.save(&path)?;
-        }
-        Ok(())
+    fn pools(&self) -> &[PathBuf] {
+        &self.paths
     }
+
+    fn followed(&self) -> Vec<Option<Metadata>> {
+        self.files.iter().map(FileCopy::followed).collect()
+    }
+
+    fn originals(&self) -> Vec<&Path> {
+        let pools = self.recording.pools.iter();
+        pools.map(|pool| pool.path.as_path()).collect()
+    }
+
+    fn files(&self, _: &Image) -> Vec<PathBuf> {
+        self.paths.clone()
+    }
+
+    fn damage(&mut self, image: &Image, form: u32, folder: &Path) -> Result<Vec<PathBuf>> {
+        std::fs::create_dir(folder).map_err(CrashTestError::io(folder.display()))?;
+        let pools = paths(self.recording, folder)?;
+        self.save(image, if pools.len() == 1 { &pools[0] } else { folder })?;
+        damage_stored(self.recording, &pools, form)?;
+        Ok(pools)
+    }
+
+    fn save(&mut self, image: &Image, place: &Path) -> Result<()> {
+        self.make(image)?;
+        self.write(place)?;
+        self.restore(image, &TouchedPages::default())
+    }
+}
+
+/// Damages what the program stored, in copies of its pools.
+fn damage_stored(recording: &Recording, pools: &[PathBuf], form: u32) -> Result<()> {
+    let open = |path: &PathBuf| {
+        (OpenOptions::new().write(true).open(path)).map_err(CrashTestError::io(path.display()))
+    };
+    let files: Vec<File> = pools.iter().map(open).collect::<Result<_, _>>()?;
+    for unit in &recording.lines {
+        let file = usize::from(unit.file);
+        for (line, mut data) in unit.versions.lines(unit.versions.last()) {
+            let at = u64::from(line) * LINE as u64;
+            damage(form, at, &mut data);
+            let length = data
+                .len()
+                .min(recording.pools[file].bytes.saturating_sub(at) as usize);
+            let written = files[file].write_all_at(&data[..length], at);
+            written.map_err(CrashTestError::io(pools[file].display()))?;
+        }
+    }
+    Ok(())
 }
 
 /// The path of each pool in a folder of copies; makes the folders between.
@@ -165,15 +215,12 @@ fn clear(folder: &Path, paths: &[PathBuf]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The default number of copies at a time: one, if a copy fills much memory.
-pub fn workers(grounds: &[File], recording: &Recording) -> usize {
+/// Whether one copy fills so much memory that there is only one at a time.
+pub fn fill_memory(grounds: &[File], recording: &Recording) -> bool {
     let blocks = |ground: &File| ground.metadata().map_or(0, |m| m.blocks() * 512);
     let data: u64 = grounds.iter().map(blocks).sum();
     let stored = (recording.lines.len() * LINE) as u64;
-    match data.max(stored) >= MUCH {
-        true => 1,
-        false => std::thread::available_parallelism().map_or(1, |n| n.get()),
-    }
+    data.max(stored) >= MUCH
 }
 
 /// A folder in memory that is removed when it is dropped.

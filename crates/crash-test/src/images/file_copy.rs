@@ -14,8 +14,8 @@ use memmap2::{MmapMut, MmapOptions};
 use rustc_hash::FxHashSet;
 use sardonyx_trace::line::Line;
 
-use crate::images::touched::{self, PAGE, TouchedPages};
 use crate::recording::LINE;
+use crate::recovery::touched::{self, PAGE, TouchedPages};
 use crate::{CrashTestError, Result};
 
 /// This many bytes of the pool are compared at a time.
@@ -149,6 +149,9 @@ impl FileCopy {
             .map_err(CrashTestError::io(self.path.display()))
     }
 
+    /// In turn: a file that the recovery replaced or gave another length is made again; of a large one only the touched
+    /// pages are compared; of any other, what was zeros becomes a hole again, and each block that holds data is compared
+    /// with what it should be.
     fn restore_file(&mut self, seen: &TouchedPages, number: usize) -> std::io::Result<()> {
         self.changed = false;
         let ours = self.file.metadata()?;

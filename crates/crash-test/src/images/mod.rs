@@ -6,14 +6,14 @@
 
 pub mod copy;
 pub mod file_copy;
-pub mod touched;
 
 use std::fmt::Write;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_trace::line::Line;
 
-use crate::recording::persistence::{Course, Cut, PendingState, Platform, Visit, recent, replay};
+use crate::recording::persistence::{Course, Cut, PendingState, Visit, replay};
+use crate::recording::platform::Platform;
 use crate::recording::versions::hash_of;
 use crate::recording::{LINE, Recording};
 use crate::{CrashTestError, Result};
@@ -261,6 +261,7 @@ pub struct Scope {
     pub acks: bool,
 }
 
+/// What becomes of an image that is offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
     Taken,
@@ -426,7 +427,7 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
         };
         let recent = match self.pass.kinds {
             [Kind::None, Kind::All] | [Kind::None] | [Kind::All] => Vec::new(),
-            _ => recent(state),
+            _ => state.recent(),
         };
         let mut moment = Moment {
             cut: *cut,

@@ -13,64 +13,8 @@ use std::iter::Peekable;
 
 use rustc_hash::FxHashMap;
 
+use crate::recording::platform::Platform;
 use crate::recording::{Act, NOWHERE, Recording};
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Platform {
-    /// Persistent is everything that has left the caches.
-    #[default]
-    Adr,
-    /// Persistent are the caches as well.
-    Eadr,
-    /// A file on a disk that writes a page of 4096 bytes whole or not at all; pages are written back at any time and in any order.
-    Pages,
-    /// A file on a disk that writes sectors of 512 bytes whole: the sectors of a page may be of different moments.
-    Sectors,
-}
-
-impl Platform {
-    pub fn named(name: &str) -> Option<Platform> {
-        match name {
-            "adr" => Some(Platform::Adr),
-            "eadr" => Some(Platform::Eadr),
-            "pages" => Some(Platform::Pages),
-            "sectors" => Some(Platform::Sectors),
-            _ => None,
-        }
-    }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Platform::Adr => "adr",
-            Platform::Eadr => "eadr",
-            Platform::Pages => "pages",
-            Platform::Sectors => "sectors",
-        }
-    }
-
-    /// The name of a unit that persists whole or not at all.
-    pub fn of_unit(self) -> &'static str {
-        match self {
-            Platform::Adr | Platform::Eadr => "line",
-            Platform::Pages => "page",
-            Platform::Sectors => "sector",
-        }
-    }
-
-    /// The bytes of a unit that persists whole or not at all.
-    pub fn unit(self) -> u32 {
-        match self {
-            Platform::Adr | Platform::Eadr => 64,
-            Platform::Pages => 4096,
-            Platform::Sectors => 512,
-        }
-    }
-
-    /// Whether the file lies behind the page cache, where msync and fsync count and flushes and fences do nothing.
-    pub fn is_disk(self) -> bool {
-        matches!(self, Platform::Pages | Platform::Sectors)
-    }
-}
 
 #[derive(Clone, Copy, Debug)]
 pub struct Rise {
@@ -111,6 +55,9 @@ pub struct PendingState {
 }
 
 const OUT: u32 = u32::MAX;
+/// At most this many recently stored lines are tried one by one; the others are those that nobody flushes.
+const RECENT: usize = 16;
+const OLD: u32 = 4096;
 
 impl PendingState {
     fn new(lines: usize) -> PendingState {
@@ -169,6 +116,14 @@ impl PendingState {
         })
     }
 
+    /// Lines that were stored to lately, the last one first.
+    pub fn recent(&self) -> Vec<u32> {
+        let changed = |slot: u32| self.changed[slot as usize];
+        let last = self.latest().next().map_or(0, changed);
+        let near = |&slot: &u32| last - changed(slot) < OLD;
+        self.latest().take(RECENT).take_while(near).collect()
+    }
+
     fn rise(&mut self, slot: u32, to: u32, told: &mut impl FnMut(Rise)) {
         let s = slot as usize;
         let from = self.floor[s];
@@ -207,7 +162,7 @@ fn signature(recording: &Recording, state: &PendingState, event: usize) -> u32 {
     };
     let mix = |a: u64, b: u64| (a ^ b).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
     let mut sum = mix(u64::from(site), 1);
-    for slot in recent(state) {
+    for slot in state.recent() {
         let (s, changed) = (slot as usize, state.changed[slot as usize] as usize);
         let what = match recording.events.site(changed) {
             NOWHERE => u64::from(state.current[s] - state.floor[s]) << 32,
@@ -222,19 +177,6 @@ fn signature(recording: &Recording, state: &PendingState, event: usize) -> u32 {
         sum = sum.wrapping_add(mix(what, 2));
     }
     (sum ^ sum >> 32) as u32
-}
-
-/// At most this many recently stored lines are tried one by one; the others are those that nobody flushes.
-const RECENT: usize = 16;
-const OLD: u32 = 4096;
-
-pub fn recent(state: &PendingState) -> Vec<u32> {
-    let changed = |slot: u32| state.changed[slot as usize];
-    let latest = state.latest().next().map_or(0, changed);
-    let recent = state.latest().take(RECENT);
-    recent
-        .take_while(|&slot| latest - changed(slot) < OLD)
-        .collect()
 }
 
 pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit) {

@@ -161,6 +161,11 @@ pub fn races(recording: &Recording) -> Result<Vec<RacePair>> {
     Ok(pairs(recording, &loads, &printed))
 }
 
+/// Finds loads of another thread's store that was not persistent yet, after which the loading thread made something
+/// persistent or printed something.
+///
+/// For each load in turn: its newest pending store must be another thread's and become sure some time; and the thread's
+/// own next store, or else its next output, must come before that.
 pub(crate) fn pairs(
     recording: &Recording,
     loads: &[Load],

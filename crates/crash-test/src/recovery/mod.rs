@@ -1,12 +1,14 @@
 //! Runs the program's recovery on a file, within limits, and tells how it ended.
 
+pub mod bench;
 pub mod damage;
 pub mod ending;
 pub mod left_behind;
 pub mod opened_files;
 pub mod oracle;
 pub mod registers;
-pub mod undisturbed;
+pub mod touched;
+pub mod trial;
 
 use std::ffi::OsString;
 use std::fs::{File, Metadata};
@@ -16,10 +18,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::images::touched::{self, TouchedPages};
 use crate::interrupt::{Interrupt, LOOK_EVERY};
 use crate::recovery::ending::Ended;
 use crate::recovery::oracle::Oracle;
+use crate::recovery::touched::TouchedPages;
 use crate::{CrashTestError, Result};
 
 /// At most this much of a recovery's output is kept, from its end.
@@ -218,6 +220,8 @@ impl Recovery {
         self.run_to(given, (output, Some(&errors)), time)
     }
 
+    /// In turn: the command starts in a group of its own; its memory is limited; it ends, or its time does, or the user
+    /// wants an end; and then all of the group is killed.
     fn run_to(
         &self,
         given: RecoveryFiles<'_>,

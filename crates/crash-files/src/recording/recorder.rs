@@ -1,0 +1,310 @@
+//! What a recording is made of: the operations, the threads and processes that ask for them, and what they map.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use sardonyx_crash_test::recording::{Module, NOWHERE, Recording, Site};
+use sardonyx_crash_test::recovery::ending::Ended;
+
+use crate::content::FileContent;
+use crate::operations::{Act, Inode, Name, Operation};
+use crate::recording::machine::Registers;
+use crate::recording::process::{self, MappedCode};
+use crate::recording::stack::Stacks;
+use crate::tree::{FileTree, MOST_BYTES};
+
+/// A program may write this many bytes in all, because each operation is kept with its bytes.
+const MOST_WRITTEN: u64 = 2 * MOST_BYTES;
+
+#[derive(Debug)]
+pub struct RecordedRun {
+    /// The folder before the run, with every inode that there ever was.
+    pub start: FileTree,
+    pub operations: Vec<Operation>,
+    pub commands: Vec<String>,
+    /// The places of calls, and the files that they lie in; nothing else.
+    pub places: Recording,
+    pub notes: Vec<String>,
+    /// The syncs and writes that may be made to fail.
+    pub faultable: Vec<Faultable>,
+    /// The first path that differs in the end from what the recorded operations make.
+    pub unexplained: Option<String>,
+    /// [`Ended::TimedOut`] if its limit ended it.
+    pub ended: Ended,
+    /// The kinds of places to which the program wrote text that is not kept, each with how it is named.
+    pub other_acks: BTreeSet<OtherAcks>,
+    pub seconds: f64,
+}
+
+/// A kind of place to which a program may write what it promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OtherAcks {
+    Output,
+    Error,
+    Socket,
+}
+
+impl OtherAcks {
+    /// The place, and the option that names it.
+    pub fn named(self) -> &'static str {
+        match self {
+            OtherAcks::Output => "standard output (--acks-fd 1)",
+            OtherAcks::Error => "standard error (--acks-fd 2)",
+            OtherAcks::Socket => "a socket (--acks-socket)",
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Faultable {
+    pub shown: String,
+    pub command: u32,
+    pub site: u32,
+    pub syncs: bool,
+}
+
+/// The number of a faultable call, from 0 on, and the error with which it ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault {
+    pub number: usize,
+    pub error: i32,
+}
+
+/// A part of a file below the folder in a process's memory.
+#[derive(Clone, Debug)]
+pub(super) struct Mapping {
+    pub(super) start: u64,
+    pub(super) length: u64,
+    pub(super) offset: u64,
+    pub(super) inode: Inode,
+    pub(super) path: String,
+    pub(super) file: Arc<File>,
+    pub(super) site: u32,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Process {
+    pub(super) command: u32,
+    pub(super) code: Vec<MappedCode>,
+    pub(super) mappings: Vec<Mapping>,
+}
+
+#[derive(Debug)]
+pub(super) struct Thread {
+    pub(super) process: i32,
+    pub(super) begun: Option<Begun>,
+    /// The error with which the call fails instead of doing anything.
+    pub(super) failing: Option<i32>,
+    /// The registers of the call at which the thread has stopped.
+    pub(super) registers: Option<Registers>,
+}
+
+pub(super) struct Recorder {
+    pub(super) root: PathBuf,
+    pub(super) device: u64,
+    pub(super) start: FileTree,
+    pub(super) tree: FileTree,
+    pub(super) inodes: FxHashMap<(u64, u64), Inode>,
+    /// Standard output and standard error, by identity.
+    pub(super) outputs: Vec<(u64, u64)>,
+    /// The descriptor of the first process whose text is kept, and the file behind it once something was written to it.
+    pub(super) acks: (i32, Option<(u64, u64)>),
+    pub(super) acks_socket: bool,
+    pub(super) other_acks: BTreeSet<OtherAcks>,
+    pub(super) first: i32,
+    pub(super) operations: Vec<Operation>,
+    pub(super) commands: Vec<String>,
+    pub(super) threads: FxHashMap<i32, Thread>,
+    pub(super) processes: FxHashMap<i32, Process>,
+    /// Files that a process may have stored to.
+    pub(super) mapped: BTreeMap<Inode, Mapping>,
+    pub(super) places: Recording,
+    pub(super) sites: FxHashMap<(u32, u64, u32), u32>,
+    pub(super) stacks: Stacks,
+    pub(super) notes: BTreeSet<String>,
+    pub(super) faultable: Vec<Faultable>,
+    pub(super) fault: Option<Fault>,
+    /// The thread whose operation is under way, and those that wait for its end.
+    pub(super) busy: Option<i32>,
+    pub(super) waiting: VecDeque<i32>,
+    /// The number of looks in a row at which that thread slept.
+    pub(super) slept: u32,
+    /// The bytes of all files, those that were written in all, and whether either are too many.
+    pub(super) bytes: u64,
+    pub(super) written: u64,
+    pub(super) grown: bool,
+}
+
+/// The place at which a write begins.
+#[derive(Debug)]
+pub(super) enum At {
+    /// It ends at the descriptor's position.
+    Position,
+    Offset(u64),
+    /// It ends at the position in a word of the caller's.
+    Word(u64),
+}
+
+/// The operation to record when a call has succeeded.
+#[derive(Debug)]
+pub(super) enum PendingAct {
+    Done(Vec<Act>),
+    Create {
+        name: Name,
+        path: PathBuf,
+    },
+    Anonymous,
+    Write {
+        fd: i32,
+        inode: Inode,
+        at: At,
+        flags: u64,
+    },
+    /// Any byte of the file may differ from before.
+    Whole {
+        fd: i32,
+        inode: Inode,
+    },
+    Map(Mapping),
+    Acknowledge {
+        operation: usize,
+    },
+}
+
+/// A call that has begun: its name, its objects, and the operation to record.
+#[derive(Debug)]
+pub(super) struct Begun {
+    pub(super) shown: String,
+    pub(super) path: String,
+    pub(super) pending: PendingAct,
+    pub(super) site: u32,
+}
+
+impl Recorder {
+    pub(super) fn note(&mut self, text: &str) {
+        self.notes.insert(text.to_owned());
+    }
+
+    pub(super) fn push(&mut self, thread: i32, begun: &Begun, act: Act) -> usize {
+        let size = |tree: &FileTree| {
+            let content = act.inode().and_then(|inode| tree.content(inode));
+            content.map_or(0, FileContent::size)
+        };
+        let before = size(&self.tree);
+        self.tree.apply(&act);
+        self.bytes = (self.bytes.saturating_add(size(&self.tree))).saturating_sub(before);
+        if let Act::Write { data, .. } = &act {
+            self.written += data.len() as u64;
+        }
+        self.grown |= self.bytes > MOST_BYTES || self.written > MOST_WRITTEN;
+        let process = self
+            .threads
+            .get(&thread)
+            .map_or(thread, |known| known.process);
+        let command = self
+            .processes
+            .get(&process)
+            .map_or(0, |process| process.command);
+        self.operations.push(Operation {
+            act,
+            shown: begun.shown.clone(),
+            path: begun.path.clone(),
+            command,
+            thread,
+            site: begun.site,
+        });
+        self.operations.len() - 1
+    }
+
+    /// Records stores to mapped files since the last time.
+    pub(super) fn compare_mapped(&mut self, thread: i32, site: u32) {
+        if self.grown {
+            return; // nothing of it is told
+        }
+        for mapping in self.mapped.values().cloned().collect::<Vec<_>>() {
+            let Some(content) = self.tree.content(mapping.inode) else {
+                continue;
+            };
+            for (offset, data) in content.differences(&mapping.file).unwrap_or_default() {
+                let end = offset + data.len() as u64;
+                let begun = Begun {
+                    shown: format!("stores({}, [{offset}, {end}))", mapping.path),
+                    path: mapping.path.clone(),
+                    pending: PendingAct::Anonymous,
+                    site: if site == NOWHERE { mapping.site } else { site },
+                };
+                let inode = mapping.inode;
+                self.push(
+                    thread,
+                    &begun,
+                    Act::Write {
+                        inode,
+                        offset,
+                        data,
+                    },
+                );
+            }
+        }
+    }
+
+    pub(super) fn site(&mut self, thread: i32) -> u32 {
+        let Some(known) = self.threads.get(&thread) else {
+            return NOWHERE;
+        };
+        let process_id = known.process;
+        let (Some(registers), Some(process)) =
+            (&known.registers, self.processes.get_mut(&process_id))
+        else {
+            return NOWHERE;
+        };
+        let mut calls = self.stacks.walk(thread, registers, &process.code);
+        if calls.len() < 3 {
+            // The process may have mapped a library since.
+            process.code = process::code(process_id);
+            calls = self.stacks.walk(thread, registers, &process.code);
+        }
+        let program = process.command;
+        let mut site = NOWHERE;
+        for pc in calls.into_iter().rev() {
+            let parent = site.wrapping_add(1);
+            site = match self.sites.get(&(parent, pc, program)) {
+                Some(&known) => known,
+                None => {
+                    self.add_module(process_id, pc);
+                    let number = self.places.sites.len() as u32;
+                    self.places.sites.push(Site {
+                        parent,
+                        pc,
+                        locked: false,
+                        program,
+                    });
+                    self.sites.insert((parent, pc, program), number);
+                    number
+                }
+            };
+        }
+        site
+    }
+
+    pub(super) fn add_module(&mut self, process: i32, pc: u64) {
+        let process = &self.processes[&process];
+        let holds = |m: &Module| m.of_program == process.command && (m.start..m.end).contains(&pc);
+        if self.places.modules.iter().any(holds) {
+            return;
+        }
+        if let Some(code) = process.code.iter().find(|c| (c.start..c.end).contains(&pc)) {
+            self.places.modules.push(Module {
+                path: code.path.clone(),
+                start: code.start,
+                end: code.end,
+                offset: code.offset,
+                first_site: 0,
+                of_program: process.command,
+                hash: String::new(),
+            });
+        }
+    }
+}
