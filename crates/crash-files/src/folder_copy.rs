@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sardonyx_crash_test::recovery::bench::{Bench, ImageCopy};
+use sardonyx_crash_test::recovery::RecoveryFiles;
+use sardonyx_crash_test::recovery::bench::{Bench, ImageCopy, Trial};
 use sardonyx_crash_test::recovery::touched::TouchedPages;
-use sardonyx_crash_test::recovery::trial::Trial;
 use sardonyx_crash_test::{CrashTestError, Result};
 
 use crate::image_choice::FolderImage;
@@ -19,26 +19,23 @@ pub struct Case {
     pub trial: Trial,
     pub recording: RecordedRun,
     pub model: Model,
-    /// The printed text, and the part of it before each cut.
-    pub acks: Vec<u8>,
-    pub acked: Vec<usize>,
+    /// The number of bytes that had been printed before each cut.
+    acked: Vec<usize>,
 }
 
 impl Case {
-    pub fn new(trial: Trial, recording: RecordedRun, model: Model) -> Case {
-        let mut acks = Vec::new();
+    pub fn new(mut trial: Trial, recording: RecordedRun, model: Model) -> Case {
         let mut acked = vec![0];
         for operation in &recording.operations {
             if let Act::Acknowledge { text } = &operation.act {
-                acks.extend_from_slice(text);
+                trial.printed.extend_from_slice(text);
             }
-            acked.push(acks.len());
+            acked.push(trial.printed.len());
         }
         Case {
             trial,
             recording,
             model,
-            acks,
             acked,
         }
     }
@@ -56,7 +53,7 @@ impl Case {
         self.recording.operations.len() as u32
     }
 
-    /// The number of printed bytes before a cut, at which the recovery is held to them.
+    /// The number of bytes that had been printed before a cut.
     pub fn acked(&self, cut: u32) -> usize {
         self.acked[cut as usize]
     }
@@ -128,22 +125,22 @@ impl FolderCopy<'_> {
 impl ImageCopy for FolderCopy<'_> {
     type Image = FileTree;
 
-    fn printed(&self, acked: usize) -> &[u8] {
-        &self.case.acks[..acked]
-    }
-
     fn make(&mut self, tree: &FileTree) -> Result<()> {
         clear(&self.folder).map_err(CrashTestError::io(self.folder.display()))?;
         self.put(tree, &self.folder)
     }
 
     /// The next image is made in an empty folder.
-    fn restore(&mut self, _: &FileTree, _: &TouchedPages) -> Result<()> {
-        Ok(())
+    fn restore(&mut self, _: &FileTree, _: &TouchedPages) -> Result<bool> {
+        Ok(true)
     }
 
-    fn folder(&self) -> &Path {
-        &self.folder
+    fn given<'g>(&'g self, acks: &'g Path) -> RecoveryFiles<'g> {
+        RecoveryFiles {
+            pools: &[],
+            folder: &self.folder,
+            acks,
+        }
     }
 
     fn files(&self, tree: &FileTree) -> Vec<PathBuf> {

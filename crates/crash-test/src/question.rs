@@ -10,7 +10,7 @@ use crate::interrupt::Interrupt;
 use crate::recording::Recording;
 use crate::recording::platform::Platform;
 use crate::recovery::Recovery;
-use crate::recovery::trial::Clock;
+use crate::recovery::bench::Clock;
 use crate::{CrashTestError, Result};
 
 /// What any crash test is asked, whether it cuts mapped pools or files.

@@ -7,7 +7,7 @@ use sardonyx_trace::line::Virtual;
 use sardonyx_trace::{Level, Op, Provenance, Record, TraceWriter};
 use serde_json::{Map, Value, json};
 
-use crate::images::copy;
+use crate::images::grounds;
 use crate::interrupt::Interrupt;
 use crate::question::Question;
 use crate::recording::platform::Platform;
@@ -15,7 +15,7 @@ use crate::recording::pools::{FILE_LINES, FILES, Pool};
 use crate::recording::versions::Versions;
 use crate::recording::{Act, Event, LINE, NOWHERE, PersistenceUnit, Recording};
 use crate::recovery::Recovery;
-use crate::recovery::trial::{Clock, Trial};
+use crate::recovery::bench::{Clock, Trial};
 use crate::search::judge::{Judge, Refusal, SearchState};
 
 #[derive(Clone, Copy)]
@@ -107,8 +107,8 @@ pub(crate) fn shared(program: &[(u16, Do)], words: &[&str]) -> SearchState {
 }
 
 pub(crate) fn on_a_bench<T>(shared: &SearchState, test: impl FnOnce(&mut Judge<'_>) -> T) -> T {
-    let folder = copy::scratch().expect("a folder");
-    let grounds = copy::grounds(&shared.recording, folder.path()).expect("grounds");
+    let folder = grounds::scratch().expect("a folder");
+    let grounds = grounds::grounds(&shared.recording, folder.path()).expect("grounds");
     let judge = Judge::new(shared, &grounds, &folder.path().join("bench"));
     test(&mut judge.expect("a bench"))
 }

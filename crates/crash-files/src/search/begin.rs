@@ -72,7 +72,7 @@ fn undisturbed(
     }
     let noticed = bench.noticed_damage(&tree, acked, (&folder.join("damaged"), took))?;
     // The first form is an empty folder.
-    if noticed != Some(0) && recovery.wants_acks() && !case.acks.is_empty() {
+    if noticed != Some(0) && recovery.wants_acks() && !case.trial.printed.is_empty() {
         found.notes.push(
             "the recovery also copes with an empty folder, whatever had been promised: that all is lost is no violation to it"
                 .to_owned(),
@@ -122,7 +122,7 @@ pub(crate) fn recorded_badly(question: &Question, case: &Case) -> Vec<Doubt> {
         )),
         ended => doubts.push(Reason::program_failed(&ended.to_string())),
     }
-    if case.trial.recovery.names_acks() && case.acks.is_empty() {
+    if case.trial.recovery.names_acks() && case.trial.printed.is_empty() {
         let kept = match question.acks_socket {
             true => "{acks} keeps what the program sends to sockets".to_owned(),
             false => format!(

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use sardonyx_crash_test::images::copy::scratch;
+use sardonyx_crash_test::images::grounds::scratch;
 use sardonyx_crash_test::interrupt::Interrupt;
 use sardonyx_crash_test::question::seconds;
 use sardonyx_crash_test::recording::source::Sources;
 use sardonyx_crash_test::recovery::bench::ImageCopy;
+use sardonyx_crash_test::recovery::bench::{Tell, Trial};
 use sardonyx_crash_test::recovery::said;
-use sardonyx_crash_test::recovery::trial::{Tell, Trial};
 use sardonyx_crash_test::report::verdict::{Doubt, Reason};
 use sardonyx_crash_test::{CrashTestError, Result};
 
@@ -236,7 +236,7 @@ fn leave(case: &Case, found: &Found, folder: &Path, keep: &Path) -> Result<()> {
             worker.bench.copy.save(&tree, &place)?;
         }
         let acks = keep.join(format!("{number}-acks"));
-        let printed = &case.acks[..case.acked(image.cut)];
+        let printed = &case.trial.printed[..case.acked(image.cut)];
         std::fs::write(&acks, printed).map_err(CrashTestError::io(acks.display()))?;
     }
     Ok(())

@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard};
 
 use rustc_hash::FxHashSet;
 use sardonyx_crash_test::Result;
+use sardonyx_crash_test::recovery::bench::Tell;
 use sardonyx_crash_test::recovery::ending::Ended;
-use sardonyx_crash_test::recovery::trial::Tell;
 use sardonyx_crash_test::search::crew::{Lead, with_workers};
 
 use crate::findings::{Cause, Found};
@@ -37,7 +37,6 @@ pub(crate) struct Search<'a> {
 /// The leader's part: it hands out every image, and counts those that are new.
 struct Leader<'s> {
     search: &'s Search<'s>,
-    tell: Tell<'s>,
     new_images: u64,
 }
 
@@ -46,10 +45,8 @@ impl Lead for Leader<'_> {
     type Job = FolderImage;
     type Answer = bool;
 
-    fn is_enough(&mut self) -> bool {
-        let trial = &self.search.case.trial;
-        trial.listen(self.tell);
-        trial.clock.is_spent() || lock(&self.search.found).causes.len() >= MOST
+    fn is_enough(&mut self, _: f64) -> bool {
+        lock(&self.search.found).causes.len() >= MOST
     }
 
     fn job(&mut self, image: FolderImage) -> Option<FolderImage> {
@@ -94,10 +91,9 @@ impl<'a> Search<'a> {
             for pass in 0.. {
                 let mut leader = Leader {
                     search,
-                    tell,
                     new_images: 0,
                 };
-                if !crew.pass(trial, &mut leader, |give| plan.pass(pass, give))? {
+                if !crew.pass((trial, tell), &mut leader, |give| plan.pass(pass, give))? {
                     break;
                 }
                 if pass + 1 >= PASSES.len() && leader.new_images == 0 {

@@ -8,7 +8,6 @@ pub mod opened_files;
 pub mod oracle;
 pub mod registers;
 pub mod touched;
-pub mod trial;
 
 use std::ffi::OsString;
 use std::fs::{File, Metadata};
@@ -157,20 +156,6 @@ impl Recovery {
         words.map(|word| files.replaced(word)).collect()
     }
 
-    /// The reason why the output may not be printed after this many acknowledged operations; `None` if it may, or if
-    /// outputs are not compared.
-    pub fn differs(
-        &self,
-        output: &Path,
-        acknowledged: impl FnOnce() -> usize,
-    ) -> Result<Option<String>> {
-        let Some(oracle) = &self.oracle else {
-            return Ok(None);
-        };
-        let printed = std::fs::read(output).map_err(CrashTestError::io(output.display()))?;
-        Ok(oracle.differs(&printed, acknowledged()))
-    }
-
     /// Runs the recovery on some files within some time; its output and errors go to the file `output`.
     pub fn run(&self, given: RecoveryFiles<'_>, output: &Path, time: Duration) -> Result<Ended> {
         match self.oracle {
@@ -206,7 +191,7 @@ impl Recovery {
             }
         }
         let ended = self.run(given, output, time)?;
-        Ok((ended, TouchedPages::whole()))
+        Ok((ended, TouchedPages::WHOLE))
     }
 
     /// Runs the recovery as [`Recovery::run`] does, with its errors in another file beside `output`.

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use crate::images::Given;
-use crate::recovery::trial::Trial;
+use crate::recovery::bench::{Tell, Trial};
 use crate::{CrashTestError, Result};
 
 pub(crate) const QUEUE: usize = 16;
@@ -20,8 +20,8 @@ pub trait Lead {
     type Job;
     type Answer;
 
-    /// Whether the pass ends here. It is asked before every image, and tells the user how far the search is.
-    fn is_enough(&mut self) -> bool;
+    /// Whether the pass ends here, after this many seconds. It is asked before every image.
+    fn is_enough(&mut self, passed: f64) -> bool;
     /// The job that tries an image; `None` leaves it out.
     fn job(&mut self, image: Self::Image) -> Option<Self::Job>;
     fn take(&mut self, answer: Self::Answer);
@@ -99,36 +99,33 @@ impl<J, A> Crew<J, A> {
         self.answers.recv().ok()
     }
 
-    /// An answer that is there.
-    fn ready(&mut self) -> Option<Result<A>> {
-        let answer = self.answers.try_recv().ok()?;
-        self.waiting = self.waiting.saturating_sub(1);
-        Some(answer)
-    }
-
     /// Makes one pass over the images that `each` offers until it is told that there are enough. Returns whether all
     /// were tried.
+    ///
+    /// Before each image the answers that are there are taken, and the user is told how far the search is. The pass ends
+    /// with the budget, with a worker's error, or as the leader wants.
     pub fn pass<L: Lead<Job = J, Answer = A>>(
         &mut self,
-        trial: &Trial,
+        (trial, tell): (&Trial, Tell<'_>),
         lead: &mut L,
         each: impl FnOnce(&mut dyn FnMut(L::Image) -> Given) -> bool,
     ) -> Result<bool> {
         let mut taken = Taken::default();
         let finished = each(&mut |image| {
-            while let Some(answer) = self.ready() {
+            while let Ok(answer) = self.answers.try_recv() {
+                self.waiting = self.waiting.saturating_sub(1);
                 taken.take(lead, answer);
             }
-            if taken.problem.is_some() || lead.is_enough() {
+            let passed = trial.listen(tell);
+            if taken.problem.is_some() || passed.is_none_or(|passed| lead.is_enough(passed)) {
                 return Given::Enough;
             }
-            match lead.job(image) {
-                Some(job) => {
-                    self.give(job);
-                    Given::Taken
-                }
-                None => Given::LeftOut,
-            }
+            let Some(job) = lead.job(image) else {
+                return Given::LeftOut;
+            };
+            self.waiting += 1;
+            let _ = self.jobs.send(job);
+            Given::Taken
         });
         trial.enough.store(!finished, Ordering::Relaxed);
         while let Some(answer) = self.next() {
@@ -173,7 +170,7 @@ mod tests {
         type Job = u32;
         type Answer = u32;
 
-        fn is_enough(&mut self) -> bool {
+        fn is_enough(&mut self, _: f64) -> bool {
             false
         }
 
@@ -198,7 +195,7 @@ mod tests {
             let each = |give: &mut dyn FnMut(u32) -> Given| {
                 (0..100).all(|image| give(image) != Given::Enough)
             };
-            let ended = crew.pass(&state.trial, &mut sum, each)?;
+            let ended = crew.pass((&state.trial, &|_, _| true), &mut sum, each)?;
             Ok((ended, sum.0))
         })
     }

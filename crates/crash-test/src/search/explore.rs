@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::images::Image;
-use crate::images::copy;
+use crate::images::grounds;
 use crate::interrupt::Interrupt;
 use crate::question::Question;
 use crate::recording::orders;
@@ -14,8 +14,8 @@ use crate::recording::platform::Platform;
 use crate::recording::source::Sources;
 use crate::recording::{Act, Recording, Sure};
 use crate::recovery::bench::ImageCopy;
+use crate::recovery::bench::{Clock, Tell, Trial};
 use crate::recovery::ending::Ended;
-use crate::recovery::trial::{Clock, Tell, Trial};
 use crate::recovery::unknown_pool;
 use crate::report::findings::{Findings, NoStart};
 use crate::report::verdict::{Doubt, Reason};
@@ -98,8 +98,8 @@ pub fn explore(question: &Question, interrupt: &Interrupt, tell: Tell<'_>) -> Re
     let mut shared = SearchState::new(Trial::new(recovery, clock), recording, refusal);
     let oracle = learn_oracle(question, &shared.recording, &shared.trial.recovery)?;
     shared.trial.recovery.oracle = oracle;
-    let folder = copy::scratch()?;
-    let grounds = copy::grounds(&shared.recording, folder.path())?;
+    let folder = grounds::scratch()?;
+    let grounds = grounds::grounds(&shared.recording, folder.path())?;
     let replay = match &question.replay {
         Some(name) => Some(Image::named(name, &shared.recording, &shared.course)?),
         None => None,

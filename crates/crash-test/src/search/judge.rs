@@ -14,15 +14,12 @@ use crate::recording::Recording;
 use crate::recording::persistence::Course;
 use crate::recovery::Reason;
 use crate::recovery::bench::Bench;
+use crate::recovery::bench::Trial;
 use crate::recovery::ending::Ended;
-use crate::recovery::trial::Trial;
 use crate::{CrashTestError, Result};
 
 /// The reason for which an image fails, if it does, and the time after which that was known.
 type Known = (Option<Reason>, Duration);
-
-/// This many recoveries that hang are waited for to the limit; later ones are given up like all others.
-const HUNG: u64 = 4;
 
 #[derive(Debug)]
 pub struct SearchState {
@@ -39,8 +36,6 @@ pub struct SearchState {
     /// The number of bytes that were printed before the first store, such as a greeting: they cannot speak of what is
     /// stored.
     greeting: usize,
-    /// The number of images with which the recovery did not end within the whole limit.
-    hung: AtomicU64,
     /// The end of the recovery on the pool before the first store.
     refused: Mutex<Option<Ended>>,
     /// Set once the start is known: from here on an image that fails is a violation.
@@ -71,7 +66,11 @@ impl Refusal {
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     pub(crate) ended: Ended,
-    /// What a recovery that failed has said.
+    /// Whether that is a violation.
+    pub(crate) fails: bool,
+    /// Whether the pool is still being made at the image's cut.
+    pub(crate) creates: bool,
+    /// What a recovery that did not cope has said.
     pub(crate) said: String,
     /// Whether one that coped wrote to the pool.
     pub(crate) repaired: bool,
@@ -82,12 +81,12 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl SearchState {
-    pub(crate) fn new(trial: Trial, recording: Recording, refusal: Refusal) -> SearchState {
+    pub(crate) fn new(mut trial: Trial, recording: Recording, refusal: Refusal) -> SearchState {
+        trial.printed = recording.printed(usize::MAX).to_vec();
         let events = &recording.events;
         let first = (0..events.len()).find(|&number| events.is_store(number));
         SearchState {
             greeting: first.map_or(0, |first| recording.acked(events.row(first))),
-            hung: AtomicU64::new(0),
             trial,
             course: Arc::new(Course::from_recording(&recording, recording.platform)),
             recording,
@@ -120,8 +119,8 @@ impl SearchState {
 
     /// Whether something was acknowledged before the cut and after the first store, so that a pool must exist.
     fn has_promised(&self, cut: u32) -> bool {
-        let row = self.recording.row(self.course.cuts[cut as usize].event);
-        self.trial.recovery.wants_acks() && self.recording.acked(row) > self.greeting
+        let acked = self.course.cuts[cut as usize].acked as usize;
+        self.trial.recovery.wants_acks() && acked > self.greeting
     }
 
     /// Keeps how the recovery ended on the pool before the first store, if it refused it.
@@ -166,51 +165,7 @@ impl<'a> Judge<'a> {
     }
 
     pub fn acked(&self, cut: u32) -> usize {
-        let shared = self.shared;
-        let event = shared.course.cuts[cut as usize].event;
-        shared.recording.acked(shared.recording.row(event))
-    }
-
-    /// Tries an image of the search within some time.
-    ///
-    /// In turn: an image whose turn came too late is not tried; while the start is looked for one run is enough; one that
-    /// hangs has failed; and any other that fails is tried again.
-    ///
-    /// # Errors
-    /// As of [`Bench::run`].
-    pub(crate) fn attempt(&mut self, image: &Image, time: Duration) -> Result<Outcome> {
-        let (shared, acked) = (self.shared, self.acked(image.cut));
-        shared.trial.check_in_time()?;
-        let mut ended = match shared.looks.load(Ordering::Relaxed) {
-            false => self.bench.run(image, acked, time)?,
-            true => self.run_in_time(image, acked, time)?,
-        };
-        let fails = |ended| shared.fails(image.cut, ended);
-        if shared.looks.load(Ordering::Relaxed) && ended != Ended::TimedOut && fails(ended) {
-            ended = (self.bench).confirm(image, (acked, time), ended, fails)?;
-        }
-        let failed = shared.trial.recovery.fails(ended);
-        Ok(Outcome {
-            ended,
-            said: match failed {
-                true => self.bench.said(),
-                false => String::new(),
-            },
-            repaired: !failed && self.bench.copy.changed(),
-        })
-    }
-
-    /// Runs the recovery, but waits for one that has not ended long after others did only while few have hung.
-    fn run_in_time(&mut self, image: &Image, acked: usize, time: Duration) -> Result<Ended> {
-        let shared = self.shared;
-        let ended = self.bench.run(image, acked, shared.trial.haste())?;
-        if ended != Ended::TimedOut || shared.hung.load(Ordering::Relaxed) >= HUNG {
-            return Ok(ended);
-        }
-        let ended = self.bench.run(image, acked, time)?;
-        let hung = u64::from(ended == Ended::TimedOut);
-        shared.hung.fetch_add(hung, Ordering::Relaxed);
-        Ok(ended)
+        self.shared.course.cuts[cut as usize].acked as usize
     }
 
     /// The reason why the recovery fails on an image within some time, or `None`; each image is tried once.

@@ -8,8 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::images::{self, FIRST, Image, Kind, Over, PASSES, Scope};
 use crate::question::Question;
 use crate::recovery::Reason;
+use crate::recovery::bench::Tell;
 use crate::recovery::ending::Ended;
-use crate::recovery::trial::Tell;
 use crate::report::findings::{Findings, Violation};
 use crate::search::crew::Lead;
 use crate::search::jobs::{PoolCrew, SearchJob, WorkerAnswer};
@@ -39,6 +39,7 @@ pub(crate) struct Search<'a> {
     before: (usize, f64),
     waited: Duration,
     workers: f64,
+    wants_acks: bool,
     /// Cuts of the present pass with an image that is left out, because enough of its kind have failed.
     left_out: FxHashSet<u32>,
     tell: Tell<'a>,
@@ -51,9 +52,7 @@ impl Lead for Search<'_> {
 
     /// A round ends for reductions once there is something to reduce: after many violations, or a part of the time. A
     /// recovery that hangs costs the whole limit, so hanging ends it too.
-    fn is_enough(&mut self) -> bool {
-        let shared = self.shared;
-        shared.trial.listen(self.tell);
+    fn is_enough(&mut self, passed: f64) -> bool {
         let budget = self.question.options.budget;
         let (known, begun) = self.before;
         let new = self.found.violations.len() - known;
@@ -62,8 +61,7 @@ impl Lead for Search<'_> {
             _ => LOOKING,
         };
         new >= ENOUGH
-            || shared.trial.clock.is_spent()
-            || self.passed() > begun + (budget - begun) * share
+            || passed > begun + (budget - begun) * share
             || self.waited.as_secs_f64() > budget * WAITING * self.workers
     }
 
@@ -84,22 +82,21 @@ impl Lead for Search<'_> {
         let WorkerAnswer::Tried(image, outcome) = answer else {
             return;
         };
-        let Outcome { ended, said, .. } = outcome;
+        let Outcome { ended, fails, .. } = outcome;
         let shared = self.shared;
         let cut = shared.course.cuts[image.cut as usize];
-        let fails = shared.fails(image.cut, ended);
         self.found.images += 1;
         *self.kinds.entry(image.kind).or_default() += 1;
         let at = self.found.by_event.entry(cut.event).or_default();
         at.0 += 1;
         at.1 += u32::from(fails);
-        self.found.creation += u64::from(shared.creates(image.cut));
+        self.found.creation += u64::from(outcome.creates);
         let first = self.in_first(image.cut);
         self.found.cuts.extend(first);
-        if ended == Ended::TimedOut {
+        if matches!(ended, Ended::TimedOut) {
             self.waited += shared.trial.recovery.time;
         }
-        if outcome.repaired && !shared.creates(image.cut) {
+        if outcome.repaired && !outcome.creates {
             self.keep_repaired(cut.signature, &image);
         }
         if fails {
@@ -108,7 +105,7 @@ impl Lead for Search<'_> {
             self.found.violations.push(Violation {
                 image,
                 ended,
-                said,
+                said: outcome.said,
                 seconds: self.passed(),
                 round: self.found.rounds.len() - 1,
             });
@@ -135,6 +132,7 @@ impl<'a> Search<'a> {
             found,
             waited: Duration::ZERO,
             workers: workers as f64,
+            wants_acks: shared.trial.recovery.wants_acks(),
             left_out: FxHashSet::default(),
             tell,
         }
@@ -263,13 +261,13 @@ impl<'a> Search<'a> {
             start,
             end,
             seed: self.question.options.seed,
-            acks: shared.trial.recovery.wants_acks(),
+            acks: self.wants_acks,
         };
         let mut seen = std::mem::take(&mut self.found.seen);
         self.left_out.clear();
         let on = || !shared.trial.clock.is_spent();
         let mut cuts = Vec::new();
-        let finished = crew.pass(&shared.trial, self, |give| {
+        let finished = crew.pass((&shared.trial, self.tell), self, |give| {
             let (recording, course) = (&shared.recording, &shared.course);
             let pass = PASSES[number];
             let passed = images::each(recording, course, scope, pass, &mut seen, &on, give);
@@ -361,12 +359,45 @@ impl<'a> Search<'a> {
 pub(crate) fn work(judge: &mut Judge<'_>, job: SearchJob) -> Result<WorkerAnswer> {
     Ok(match job {
         SearchJob::Try(image, time) => {
-            let outcome = judge.attempt(&image, time)?;
+            let outcome = attempt(judge, &image, time)?;
             WorkerAnswer::Tried(image, outcome)
         }
         SearchJob::Reduce(number, image, reason, start) => {
             WorkerAnswer::Reduced(number, reduced(judge, &image, &reason, start)?)
         }
+    })
+}
+
+/// Tries an image of the search within some time.
+///
+/// In turn: an image whose turn came too late is not tried; while the start is looked for one run is enough; one that
+/// hangs has failed; and any other that fails is tried again.
+///
+/// # Errors
+/// As of [`Bench::run`].
+fn attempt(judge: &mut Judge<'_>, image: &Image, time: Duration) -> Result<Outcome> {
+    let shared = judge.shared;
+    let acked = shared.course.cuts[image.cut as usize].acked as usize;
+    shared.trial.check_in_time()?;
+    let looks = shared.looks.load(Ordering::Relaxed);
+    let mut ended = match looks {
+        false => judge.bench.run(image, acked, time)?,
+        true => judge.bench.run_in_time(image, acked, time)?,
+    };
+    let fails = |ended| shared.fails(image.cut, ended);
+    if looks && !matches!(ended, Ended::TimedOut) && fails(ended) {
+        ended = (judge.bench).confirm(image, (acked, time), ended, fails)?;
+    }
+    let failed = shared.trial.recovery.fails(ended);
+    Ok(Outcome {
+        ended,
+        fails: fails(ended),
+        creates: shared.creates(image.cut),
+        said: match failed {
+            true => judge.bench.said(),
+            false => String::new(),
+        },
+        repaired: !failed && judge.bench.wrote,
     })
 }
 
@@ -386,7 +417,7 @@ fn reduced(judge: &mut Judge<'_>, image: &Image, reason: &Reason, start: u32) ->
 mod tests {
     use super::*;
     use crate::interrupt::Interrupt;
-    use crate::recovery::trial::Clock;
+    use crate::recovery::bench::Clock;
     use crate::report::findings::Round;
     use crate::search::crew::{QUEUE, with_workers};
     use crate::search::start::CLOSELY;
@@ -412,6 +443,8 @@ mod tests {
                     let ended = Ended::Status(status(&image));
                     let outcome = Outcome {
                         ended,
+                        fails: shared.fails(image.cut, ended),
+                        creates: shared.creates(image.cut),
                         said: "said".to_owned(),
                         repaired: false,
                     };

@@ -7,7 +7,7 @@ use std::sync::{Mutex, OnceLock};
 
 use rustc_hash::FxHashSet;
 
-use crate::images::copy;
+use crate::images::{copy, grounds};
 use crate::question::Question;
 use crate::recording::Recording;
 use crate::recording::pools::Ground;
@@ -106,7 +106,7 @@ impl Prefixes<'_> {
         let outputs: Vec<OnceLock<Vec<u8>>> = numbers.iter().map(|_| OnceLock::new()).collect();
         let (next, problem) = (AtomicUsize::new(0), Mutex::new(None));
         let threads = self.question.options.workers();
-        let folder = copy::scratch()?;
+        let folder = grounds::scratch()?;
         std::thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| {

@@ -3,6 +3,7 @@
 //! Between an image that passes and one that fails, delta debugging finds the lines that decide. From an image that passes below, the fewest lines that make it fail are those that were *early*; from there
 //! to an image that passes above, the fewest that make it pass again are those that were *late*.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crate::images::{Image, Kind, Over, WHOLE};
@@ -85,21 +86,19 @@ struct Pending {
 }
 
 impl Visit for Pending {
-    fn cut(&mut self, _: u32, _: u32, state: &PendingState) {
-        if self.at == self.cut {
-            self.over = (state.pending.iter())
-                .map(|&slot| Over {
-                    slot,
-                    version: state.current[slot as usize],
-                    words: WHOLE,
-                })
-                .collect();
+    fn cut(&mut self, _: u32, _: u32, state: &PendingState) -> ControlFlow<()> {
+        if self.at < self.cut {
+            self.at += 1;
+            return ControlFlow::Continue(());
         }
-        self.at += 1;
-    }
-
-    fn ended(&self) -> bool {
-        self.at > self.cut
+        self.over = (state.pending.iter())
+            .map(|&slot| Over {
+                slot,
+                version: state.current[slot as usize],
+                words: WHOLE,
+            })
+            .collect();
+        ControlFlow::Break(())
     }
 }
 

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::images::copy;
+use crate::images::grounds;
 use crate::question::Question;
 use crate::recording::Recording;
 use crate::recording::persistence::Course;
-use crate::recovery::trial::Tell;
+use crate::recovery::bench::Tell;
 use crate::report::findings::{Findings, Round};
 use crate::search::crew::with_workers;
 use crate::search::judge::{Judge, SearchState};
@@ -52,7 +52,7 @@ pub fn look(
 ) -> Result<()> {
     // A copy of a large pool is much memory.
     let workers = match question.options.threads {
-        0 if copy::fill_memory(grounds, &shared.recording) => 1,
+        0 if grounds::fill_memory(grounds, &shared.recording) => 1,
         _ => question.options.workers(),
     };
     let mut places = None;
