@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::operations::{Act, Inode, Name, Sync};
 use crate::recording::process::{self, identity};
-use crate::recording::recorder::{At, Begun, Mapping, OtherAcks, PendingAct, Recorder};
+use crate::recording::{At, Begun, Mapping, OtherAcks, PendingAct, Recorder};
 
 /// A call that a thread is about to make.
 #[derive(Clone, Copy)]
@@ -17,22 +17,29 @@ struct Call {
     a: [u64; 6],
 }
 
-/// The operation that a call is about to do, if it has to be recorded.
-type Begin = fn(&mut Recorder, Call) -> Option<Begun>;
-
 /// A call at which threads stop, with its name in reports.
 struct FileCall {
     number: i64,
     name: &'static str,
-    begin: Begin,
+    does: Does,
 }
 
-const fn on(number: i64, name: &'static str, begin: Begin) -> FileCall {
-    FileCall {
-        number,
-        name,
-        begin,
-    }
+/// What a call is about to do.
+enum Does {
+    /// The operation that this finds, if it has to be recorded.
+    Begin(fn(&mut Recorder, Call) -> Option<Begun>),
+    /// It writes to the descriptor in this argument.
+    Write(usize, Place, Text),
+}
+
+/// How the place is given at which a call writes.
+#[derive(Clone, Copy)]
+enum Place {
+    Position,
+    /// In the fourth argument, where -1 stands for the position (pwritev2(2)).
+    Offset,
+    /// In a word of the caller's, to which the fourth argument points, or else at the position.
+    Word,
 }
 
 /// How the text is given that a call writes.
@@ -45,69 +52,93 @@ enum Text {
     Unread,
 }
 
+const fn call(
+    number: i64,
+    name: &'static str,
+    begin: fn(&mut Recorder, Call) -> Option<Begun>,
+) -> FileCall {
+    let does = Does::Begin(begin);
+    FileCall { number, name, does }
+}
+
+const fn write(
+    number: i64,
+    name: &'static str,
+    fd: usize,
+    (place, text): (Place, Text),
+) -> FileCall {
+    let does = Does::Write(fd, place, text);
+    FileCall { number, name, does }
+}
+
+/// Every call that may change a file, or promise something.
+#[rustfmt::skip]
+const CALLS: &[FileCall] = &[
+    call(libc::SYS_openat, "open", Recorder::open),
+    call(libc::SYS_openat2, "open", Recorder::open_how),
+    call(libc::SYS_mkdirat, "mkdir", Recorder::make),
+    call(libc::SYS_mknodat, "mknod", Recorder::make_node),
+    call(libc::SYS_symlinkat, "symlink", Recorder::make_link),
+    call(libc::SYS_linkat, "link", Recorder::link),
+    call(libc::SYS_renameat, "rename", Recorder::rename),
+    call(libc::SYS_renameat2, "rename", Recorder::rename_how),
+    call(libc::SYS_unlinkat, "unlink", Recorder::unlink),
+    call(libc::SYS_truncate, "truncate", Recorder::truncate),
+    call(libc::SYS_ftruncate, "ftruncate", Recorder::truncate_open),
+    call(libc::SYS_fallocate, "fallocate", Recorder::allocate),
+    call(libc::SYS_ioctl, "ioctl", Recorder::clone_blocks),
+    call(libc::SYS_fsync, "fsync", Recorder::sync),
+    call(libc::SYS_fdatasync, "fdatasync", Recorder::sync),
+    call(libc::SYS_sync, "sync", Recorder::sync_all),
+    call(libc::SYS_syncfs, "syncfs", Recorder::sync_system),
+    call(libc::SYS_msync, "msync", Recorder::sync_mapping),
+    call(libc::SYS_mmap, "mmap", Recorder::map),
+    call(libc::SYS_mprotect, "mprotect", Recorder::protect),
+    call(libc::SYS_mremap, "mmap", Recorder::move_mapping),
+    call(libc::SYS_io_submit, "io_submit", Recorder::leave_out),
+    write(libc::SYS_write, "write", 0, (Place::Position, Text::Bytes)),
+    write(libc::SYS_writev, "writev", 0, (Place::Position, Text::Vector)),
+    write(libc::SYS_pwrite64, "pwrite", 0, (Place::Offset, Text::Bytes)),
+    write(libc::SYS_pwritev, "pwritev", 0, (Place::Offset, Text::Vector)),
+    write(libc::SYS_pwritev2, WITH_FLAGS, 0, (Place::Offset, Text::Vector)),
+    write(libc::SYS_sendfile, "sendfile", 0, (Place::Position, Text::Unread)),
+    write(libc::SYS_splice, "splice", 2, (Place::Word, Text::Unread)),
+    write(libc::SYS_copy_file_range, "copy_file_range", 2, (Place::Word, Text::Unread)),
+    write(libc::SYS_sendto, "send", 0, (Place::Position, Text::Bytes)),
+    write(libc::SYS_sendmsg, "sendmsg", 0, (Place::Position, Text::Message)),
+    write(libc::SYS_sendmmsg, "sendmmsg", 0, (Place::Position, Text::Unread)),
+];
+/// The only write whose last argument has flags (`RWF_*`).
+const WITH_FLAGS: &str = "pwritev2";
+
 const HERE: u64 = libc::AT_FDCWD as u64;
 const CREATED: u64 = (libc::O_CREAT | libc::O_TRUNC | libc::O_WRONLY) as u64;
 const REMOVED_FOLDER: u64 = libc::AT_REMOVEDIR as u64;
 
-/// Every call that may change a file, or promise something. Those without a folder's descriptor exist only on x86-64.
+/// An older call, the one that has taken its place, and the arguments of that.
+type OldCall = (i64, i64, fn([u64; 6]) -> [u64; 6]);
+
+/// Only x86-64 has them. They take no folder: a path is from the process's own.
+#[cfg(target_arch = "x86_64")]
 #[rustfmt::skip]
-const CALLS: &[FileCall] = &[
-    on(libc::SYS_openat, "open", |r, c| r.open(c, (c.a[0], c.a[1]), c.a[2])),
-    on(libc::SYS_openat2, "open", |r, c| r.open(c, (c.a[0], c.a[1]), process::word(c.thread, c.a[2])?)),
-    #[cfg(target_arch = "x86_64")]
-    on(libc::SYS_open, "open", |r, c| r.open(c, (HERE, c.a[0]), c.a[1])),
-    #[cfg(target_arch = "x86_64")]
-    on(libc::SYS_creat, "open", |r, c| r.open(c, (HERE, c.a[0]), CREATED)),
-    on(libc::SYS_mkdirat, "mkdir", |r, c| r.make(c, c.a[0], c.a[1])),
-    #[cfg(target_arch = "x86_64")]
-    on(libc::SYS_mkdir, "mkdir", |r, c| r.make(c, HERE, c.a[0])),
-    on(libc::SYS_mknodat, "mknod", |r, c| r.make_node(c, (c.a[0], c.a[1]), c.a[2])),
-    #[cfg(target_arch = "x86_64")]
-    on(libc::SYS_mknod, "mknod", |r, c| r.make_node(c, (HERE, c.a[0]), c.a[1])),
-    on(libc::SYS_symlinkat, "symlink", |r, c| r.make(c, c.a[1], c.a[2])),
-    #[cfg(target_arch = "x86_64")]
-    on(libc::SYS_symlink, "symlink", |r, c| r.make(c, HERE, c.a[1])),
-    on(libc::SYS_linkat, "link", |r, c| r.link(c, [c.a[0], c.a[1], c.a[2], c.a[3]], c.a[4])),
-    #[cfg(target_arch = "x86_64")]
-    on(libc::SYS_link, "link", |r, c| r.link(c, [HERE, c.a[0], HERE, c.a[1]], 0)),
-    on(libc::SYS_renameat, "rename", |r, c| r.rename(c, [c.a[0], c.a[1], c.a[2], c.a[3]], 0)),
-    on(libc::SYS_renameat2, "rename", |r, c| r.rename(c, [c.a[0], c.a[1], c.a[2], c.a[3]], c.a[4])),
-    #[cfg(target_arch = "x86_64")]
-    on(libc::SYS_rename, "rename", |r, c| r.rename(c, [HERE, c.a[0], HERE, c.a[1]], 0)),
-    on(libc::SYS_unlinkat, "unlink", |r, c| r.unlink(c, (c.a[0], c.a[1]), c.a[2])),
-    #[cfg(target_arch = "x86_64")]
-    on(libc::SYS_unlink, "unlink", |r, c| r.unlink(c, (HERE, c.a[0]), 0)),
-    #[cfg(target_arch = "x86_64")]
-    on(libc::SYS_rmdir, "rmdir", |r, c| r.unlink(c, (HERE, c.a[0]), REMOVED_FOLDER)),
-    on(libc::SYS_truncate, "truncate", Recorder::truncate),
-    on(libc::SYS_ftruncate, "ftruncate", |r, c| r.resize(c, r.held(c.thread, c.a[0])?)),
-    on(libc::SYS_fallocate, "fallocate", Recorder::allocate),
-    on(libc::SYS_ioctl, "ioctl", |r, c| r.clone_blocks(c)),
-    on(libc::SYS_fsync, "fsync", |r, c| r.sync(c, Sync::All)),
-    on(libc::SYS_fdatasync, "fdatasync", |r, c| r.sync(c, Sync::Data)),
-    on(libc::SYS_sync, "sync", |_, c| Some(done(c, String::new(), vec![Act::SyncAll]))),
-    on(libc::SYS_syncfs, "syncfs", |r, c| r.sync_all(c)),
-    on(libc::SYS_msync, "msync", |r, c| r.sync_mapping(c)),
-    on(libc::SYS_mmap, "mmap", Recorder::map),
-    on(libc::SYS_mprotect, "mprotect", Recorder::protect),
-    on(libc::SYS_mremap, "mmap", |r, c| r.move_mapping(c)),
-    on(libc::SYS_write, "write", |r, c| r.write(c, (c.a[0], At::Position), Text::Bytes)),
-    on(libc::SYS_writev, "writev", |r, c| r.write(c, (c.a[0], At::Position), Text::Vector)),
-    on(libc::SYS_pwrite64, "pwrite", |r, c| r.write(c, (c.a[0], At::Offset(c.a[3])), Text::Bytes)),
-    on(libc::SYS_pwritev, "pwritev", |r, c| r.write(c, (c.a[0], At::Offset(c.a[3])), Text::Vector)),
-    on(libc::SYS_pwritev2, "pwritev2", Recorder::write_with_flags),
-    on(libc::SYS_sendfile, "sendfile", |r, c| r.write(c, (c.a[0], At::Position), Text::Unread)),
-    on(libc::SYS_splice, "splice", |r, c| r.write(c, (c.a[2], at_word(c.a[3])), Text::Unread)),
-    on(libc::SYS_copy_file_range, "copy_file_range", |r, c| r.write(c, (c.a[2], at_word(c.a[3])), Text::Unread)),
-    on(libc::SYS_sendto, "send", |r, c| r.write(c, (c.a[0], At::Position), Text::Bytes)),
-    on(libc::SYS_sendmsg, "sendmsg", |r, c| r.write(c, (c.a[0], At::Position), Text::Message)),
-    on(libc::SYS_sendmmsg, "sendmmsg", |r, c| r.write(c, (c.a[0], At::Position), Text::Unread)),
-    on(libc::SYS_io_submit, "io_submit", Recorder::leave_out),
+const OLD: &[OldCall] = &[
+    (libc::SYS_open, libc::SYS_openat, |a| [HERE, a[0], a[1], a[2], 0, 0]),
+    (libc::SYS_creat, libc::SYS_openat, |a| [HERE, a[0], CREATED, a[1], 0, 0]),
+    (libc::SYS_mkdir, libc::SYS_mkdirat, |a| [HERE, a[0], a[1], 0, 0, 0]),
+    (libc::SYS_mknod, libc::SYS_mknodat, |a| [HERE, a[0], a[1], a[2], 0, 0]),
+    (libc::SYS_symlink, libc::SYS_symlinkat, |a| [a[0], HERE, a[1], 0, 0, 0]),
+    (libc::SYS_link, libc::SYS_linkat, |a| [HERE, a[0], HERE, a[1], 0, 0]),
+    (libc::SYS_rename, libc::SYS_renameat, |a| [HERE, a[0], HERE, a[1], 0, 0]),
+    (libc::SYS_unlink, libc::SYS_unlinkat, |a| [HERE, a[0], 0, 0, 0, 0]),
+    (libc::SYS_rmdir, libc::SYS_unlinkat, |a| [HERE, a[0], REMOVED_FOLDER, 0, 0, 0]),
 ];
+#[cfg(not(target_arch = "x86_64"))]
+const OLD: &[OldCall] = &[];
 
 /// The numbers of the calls at which threads stop.
 pub(super) fn stopping() -> Vec<i64> {
-    CALLS.iter().map(|call| call.number).collect()
+    let old = OLD.iter().map(|(number, ..)| *number);
+    CALLS.iter().map(|call| call.number).chain(old).collect()
 }
 
 /// Calls that the recorded program finds missing, as on an older kernel, because they cannot be followed.
@@ -115,14 +146,6 @@ pub(super) const MISSING: &[i64] = &[libc::SYS_io_uring_setup];
 
 /// Requests of ioctl that share another file's blocks (`FICLONE`, `FICLONERANGE`).
 const CLONING: [u64; 2] = [0x4004_9409, 0x4020_940d];
-
-/// The place of a write that counts it up in a word of the caller's, or at the position if there is no word.
-fn at_word(word: u64) -> At {
-    match word {
-        0 => At::Position,
-        word => At::Word(word),
-    }
-}
 
 /// A name below the folder, with its folder and its path.
 struct ResolvedName {
@@ -157,9 +180,16 @@ fn create(c: Call, place: ResolvedName) -> Begun {
 impl Recorder {
     /// The operation that a call is about to do, if it has to be recorded.
     pub(super) fn begin(&mut self, thread: i32, call: i64, a: [u64; 6]) -> Option<Begun> {
-        let known = CALLS.iter().find(|known| known.number == call)?;
-        let name = known.name;
-        (known.begin)(self, Call { thread, name, a })
+        let (call, a) = match OLD.iter().find(|(old, ..)| *old == call) {
+            Some((_, new, arguments)) => (*new, arguments(a)),
+            None => (call, a),
+        };
+        let FileCall { name, does, .. } = CALLS.iter().find(|known| known.number == call)?;
+        let c = Call { thread, name, a };
+        match *does {
+            Does::Begin(begin) => begin(self, c),
+            Does::Write(fd, place, text) => self.write(c, a[fd], place, text),
+        }
     }
 
     fn place(&self, thread: i32, folder: i32, path: &Path, follow: bool) -> Option<ResolvedName> {
@@ -182,10 +212,10 @@ impl Recorder {
         None
     }
 
-    /// Resolves a name that a call gives by a folder's descriptor and a path in memory.
-    fn given(&self, c: Call, folder: u64, path: u64, follow: bool) -> Option<ResolvedName> {
-        let path = process::path(c.thread, path)?;
-        self.place(c.thread, folder as i32, &path, follow)
+    /// Resolves a name that a call gives by a folder's descriptor, in this argument, and a path in memory, in the next.
+    fn given(&self, c: Call, folder: usize, follow: bool) -> Option<ResolvedName> {
+        let path = process::path(c.thread, c.a[folder + 1])?;
+        self.place(c.thread, c.a[folder] as i32, &path, follow)
     }
 
     fn inode(&self, metadata: &fs::Metadata) -> Option<Inode> {
@@ -212,11 +242,11 @@ impl Recorder {
     }
 
     /// A call that opens a file changes something only if it creates the file or cuts it off.
-    fn open(&self, c: Call, (folder, path): (u64, u64), flags: u64) -> Option<Begun> {
-        let flags = flags as i32;
+    fn open(&mut self, c: Call) -> Option<Begun> {
+        let flags = c.a[2] as i32;
         if flags & libc::O_TMPFILE == libc::O_TMPFILE {
-            let path = process::path(c.thread, path)?;
-            let path = process::meant(c.thread, folder as i32, &path)?;
+            let path = process::path(c.thread, c.a[1])?;
+            let path = process::meant(c.thread, c.a[0] as i32, &path)?;
             self.inode(&fs::metadata(path).ok()?)?;
             let mut begun = done(c, "O_TMPFILE".to_owned(), Vec::new());
             begun.pending = PendingAct::Anonymous;
@@ -227,7 +257,7 @@ impl Recorder {
         }
         // With O_EXCL a link at the end of the path is not followed either (open(2)).
         let follow = flags & (libc::O_NOFOLLOW | libc::O_EXCL) == 0;
-        let place = self.given(c, folder, path, follow)?;
+        let place = self.given(c, 0, follow)?;
         // A pipe, a socket or a device is not followed, and opening it may wait for another process.
         let special = |m: fs::Metadata| !(m.is_file() || m.is_dir() || m.is_symlink());
         if fs::symlink_metadata(&place.full).is_ok_and(special) {
@@ -245,33 +275,47 @@ impl Recorder {
         }
     }
 
-    fn make(&self, c: Call, folder: u64, path: u64) -> Option<Begun> {
-        Some(create(c, self.given(c, folder, path, false)?))
+    /// Its flags are the first word of a structure (openat2(2)).
+    fn open_how(&mut self, mut c: Call) -> Option<Begun> {
+        c.a[2] = process::word(c.thread, c.a[2])?;
+        self.open(c)
+    }
+
+    fn make(&mut self, c: Call) -> Option<Begun> {
+        Some(create(c, self.given(c, 0, false)?))
+    }
+
+    fn make_link(&mut self, c: Call) -> Option<Begun> {
+        Some(create(c, self.given(c, 1, false)?))
     }
 
     /// Of nodes only files are followed; a type of 0 is a file too (mknod(2)).
-    fn make_node(&self, c: Call, (folder, path): (u64, u64), mode: u64) -> Option<Begun> {
-        match mode as u32 & libc::S_IFMT {
-            0 | libc::S_IFREG => self.make(c, folder, path),
+    fn make_node(&mut self, c: Call) -> Option<Begun> {
+        match c.a[2] as u32 & libc::S_IFMT {
+            0 | libc::S_IFREG => self.make(c),
             _ => None,
         }
     }
 
-    fn unlink(&self, c: Call, (folder, path): (u64, u64), flags: u64) -> Option<Begun> {
-        let place = self.given(c, folder, path, false)?;
-        let name = match flags & REMOVED_FOLDER {
-            0 => "unlink",
-            _ => "rmdir",
-        };
+    fn unlink(&mut self, mut c: Call) -> Option<Begun> {
+        let place = self.given(c, 0, false)?;
+        if c.a[2] & REMOVED_FOLDER != 0 {
+            c.name = "rmdir";
+        }
         let act = Act::Unlink { name: place.name };
-        Some(done(Call { name, ..c }, place.path, vec![act]))
+        Some(done(c, place.path, vec![act]))
+    }
+
+    fn rename(&mut self, mut c: Call) -> Option<Begun> {
+        c.a[4] = 0;
+        self.rename_how(c)
     }
 
     /// A file that leaves the folder is gone, and one that comes in is new; between two names of one file a rename does
     /// nothing (rename(2)).
-    fn rename(&self, c: Call, a: [u64; 4], flags: u64) -> Option<Begun> {
-        let from = self.given(c, a[0], a[1], false);
-        let to = self.given(c, a[2], a[3], false);
+    fn rename_how(&mut self, c: Call) -> Option<Begun> {
+        let from = self.given(c, 0, false);
+        let to = self.given(c, 2, false);
         let full = |place: &ResolvedName| self.inode_of(&place.full);
         let shown = |place: &Option<ResolvedName>| match place {
             Some(place) => place.path.clone(),
@@ -287,7 +331,7 @@ impl Recorder {
                 if target == Some(inode) {
                     return None;
                 }
-                let act = match (flags as u32 & libc::RENAME_EXCHANGE, target) {
+                let act = match (c.a[4] as u32 & libc::RENAME_EXCHANGE, target) {
                     (0, target) => Act::Rename {
                         from: from.name,
                         to: to.name,
@@ -307,18 +351,18 @@ impl Recorder {
     }
 
     /// With an empty path the descriptor itself is linked (AT_EMPTY_PATH): so a file without a name gets one.
-    fn link(&self, c: Call, a: [u64; 4], flags: u64) -> Option<Begun> {
-        let path = process::path(c.thread, a[1])?;
+    fn link(&mut self, c: Call) -> Option<Begun> {
+        let path = process::path(c.thread, c.a[1])?;
         let inode = if path.as_os_str().is_empty() {
-            self.inode(&process::file_metadata(c.thread, a[0] as i32)?)
+            self.inode(&process::file_metadata(c.thread, c.a[0] as i32)?)
         } else {
-            let source = process::meant(c.thread, a[0] as i32, &path)?;
-            match flags as i32 & libc::AT_SYMLINK_FOLLOW {
+            let source = process::meant(c.thread, c.a[0] as i32, &path)?;
+            match c.a[4] as i32 & libc::AT_SYMLINK_FOLLOW {
                 0 => self.inode_of(&source),
                 _ => self.inode(&fs::metadata(source).ok()?),
             }
         };
-        let to = self.given(c, a[2], a[3], false)?;
+        let to = self.given(c, 2, false)?;
         let Some(inode) = inode else {
             return Some(create(c, to));
         };
@@ -327,9 +371,13 @@ impl Recorder {
     }
 
     fn truncate(&mut self, c: Call) -> Option<Begun> {
-        let place = self.given(c, HERE, c.a[0], true)?;
-        let inode = self.inode_of(&place.full)?;
-        self.resize(c, (inode, place.path))
+        let path = process::path(c.thread, c.a[0])?;
+        let place = self.place(c.thread, libc::AT_FDCWD, &path, true)?;
+        self.resize(c, (self.inode_of(&place.full)?, place.path))
+    }
+
+    fn truncate_open(&mut self, c: Call) -> Option<Begun> {
+        self.resize(c, self.held(c.thread, c.a[0])?)
     }
 
     fn resize(&self, c: Call, (inode, path): (Inode, String)) -> Option<Begun> {
@@ -370,7 +418,7 @@ impl Recorder {
     }
 
     /// An ioctl may share another file's blocks, so that any byte may differ afterwards.
-    fn clone_blocks(&self, c: Call) -> Option<Begun> {
+    fn clone_blocks(&mut self, c: Call) -> Option<Begun> {
         if !CLONING.contains(&c.a[1]) {
             return None;
         }
@@ -381,15 +429,23 @@ impl Recorder {
         Some(begun)
     }
 
-    fn sync(&self, c: Call, how: Sync) -> Option<Begun> {
+    fn sync(&mut self, c: Call) -> Option<Begun> {
         let (inode, path) = self.held(c.thread, c.a[0])?;
+        let how = match c.name {
+            "fsync" => Sync::All,
+            _ => Sync::Data,
+        };
         let range = None;
         Some(done(c, path, vec![Act::Sync { inode, how, range }]))
     }
 
-    fn sync_all(&self, c: Call) -> Option<Begun> {
+    fn sync_all(&mut self, c: Call) -> Option<Begun> {
+        Some(done(c, String::new(), vec![Act::SyncAll]))
+    }
+
+    fn sync_system(&mut self, c: Call) -> Option<Begun> {
         let same = process::file_metadata(c.thread, c.a[0] as i32)?.dev() == self.device;
-        same.then(|| done(c, String::new(), vec![Act::SyncAll]))
+        if same { self.sync_all(c) } else { None }
     }
 
     /// The latest mapping of a process that has some of these bytes.
@@ -402,7 +458,7 @@ impl Recorder {
     }
 
     /// Without MS_SYNC an msync does nothing since Linux 2.6.19 (msync(2)).
-    fn sync_mapping(&self, c: Call) -> Option<Begun> {
+    fn sync_mapping(&mut self, c: Call) -> Option<Begun> {
         if c.a[2] as i32 & libc::MS_SYNC == 0 {
             return None;
         }
@@ -428,7 +484,7 @@ impl Recorder {
         None
     }
 
-    fn move_mapping(&self, c: Call) -> Option<Begun> {
+    fn move_mapping(&mut self, c: Call) -> Option<Begun> {
         let mut mapping = self.mapping(c)?;
         mapping.offset += c.a[0].saturating_sub(mapping.start);
         mapping.length = c.a[2];
@@ -457,32 +513,22 @@ impl Recorder {
         Some(mapped(c, mapping))
     }
 
-    fn write(&mut self, c: Call, (fd, at): (u64, At), text: Text) -> Option<Begun> {
-        self.write_to(c, (fd, at, 0), text)
-    }
-
-    /// An offset of -1 stands for the position (pwritev2(2)).
-    fn write_with_flags(&mut self, c: Call) -> Option<Begun> {
-        let at = match c.a[3] {
-            u64::MAX => At::Position,
-            offset => At::Offset(offset),
-        };
-        self.write_to(c, (c.a[0], at, c.a[5]), Text::Vector)
-    }
-
     /// What is written to a file below the folder is an operation; what is written elsewhere may be a promise.
-    fn write_to(&mut self, c: Call, (fd, at, flags): (u64, At, u64), text: Text) -> Option<Begun> {
+    fn write(&mut self, c: Call, fd: u64, place: Place, text: Text) -> Option<Begun> {
         let metadata = process::file_metadata(c.thread, fd as i32)?;
         let Some((inode, path)) = self.held(c.thread, fd) else {
             return self.acknowledge(c, (fd, &metadata), text);
         };
         let mut begun = done(c, path, Vec::new());
-        let fd = fd as i32;
         begun.pending = PendingAct::Write {
-            fd,
+            fd: fd as i32,
             inode,
-            at,
-            flags,
+            at: match (place, c.a[3]) {
+                (Place::Offset, offset) if offset != u64::MAX => At::Offset(offset),
+                (Place::Word, word) if word != 0 => At::Word(word),
+                _ => At::Position,
+            },
+            flags: if c.name == WITH_FLAGS { c.a[5] } else { 0 },
         };
         Some(begun)
     }

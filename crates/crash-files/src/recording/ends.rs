@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::content::FileContent;
 use crate::operations::{Act, Inode, Name, Sync};
 use crate::recording::process::{self, identity};
-use crate::recording::recorder::{At, Begun, Mapping, PendingAct, Recorder};
+use crate::recording::{At, Begun, Mapping, PendingAct, Recorder};
 use crate::tree::{FileNode, MOST_BYTES};
 
 const DATA_SYNC: i32 = libc::O_DSYNC;

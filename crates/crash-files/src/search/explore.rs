@@ -19,7 +19,8 @@ use crate::image_choice::ImagePlan;
 use crate::model::{Model, Platform};
 use crate::places::{CallSite, keys, place, places};
 use crate::question::Question;
-use crate::recording::{Fault, RecordedRun, Run, record};
+use crate::recording::tracing::{Run, record};
+use crate::recording::{Fault, RecordedRun};
 use crate::search::begin::{begin, nothing, nothing_sure, recorded_badly};
 use crate::search::look::Search;
 

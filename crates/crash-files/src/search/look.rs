@@ -34,28 +34,21 @@ pub(crate) struct Search<'a> {
     found: Mutex<Found>,
 }
 
-/// The leader's part: it hands out every image, and counts those that are new.
-struct Leader<'s> {
-    search: &'s Search<'s>,
-    new_images: u64,
-}
-
-impl Lead for Leader<'_> {
+/// The leader hands out every image; workers keep what they find.
+impl Lead for &Search<'_> {
     type Image = FolderImage;
     type Job = FolderImage;
-    type Answer = bool;
+    type Answer = ();
 
     fn is_enough(&mut self, _: f64) -> bool {
-        lock(&self.search.found).causes.len() >= MOST
+        lock(&self.found).causes.len() >= MOST
     }
 
     fn job(&mut self, image: FolderImage) -> Option<FolderImage> {
         Some(image)
     }
 
-    fn take(&mut self, is_new: bool) {
-        self.new_images += u64::from(is_new);
-    }
+    fn take(&mut self, (): ()) {}
 }
 
 impl<'a> Search<'a> {
@@ -84,23 +77,21 @@ impl<'a> Search<'a> {
         folder: &Path,
         tell: Tell<'_>,
     ) -> Result<Found> {
-        let (search, trial) = (&self, &self.case.trial);
+        let (mut search, trial) = (&self, &self.case.trial);
         let worker = |number: usize| Worker::new(self.case, &folder.join(format!("{number}")));
-        let work = |worker: &mut Worker<'_>, image| search.try_one(worker, &image);
+        let work = |worker: &mut Worker<'_>, image| self.try_one(worker, &image);
         with_workers(trial, workers, worker, work, |crew| {
             for pass in 0.. {
-                let mut leader = Leader {
-                    search,
-                    new_images: 0,
-                };
-                if !crew.pass((trial, tell), &mut leader, |give| plan.pass(pass, give))? {
+                let before = lock(&self.seen).len();
+                if !crew.pass((trial, tell), &mut search, |give| plan.pass(pass, give))? {
                     break;
                 }
-                if pass + 1 >= PASSES.len() && leader.new_images == 0 {
-                    lock(&search.found).finished = true;
+                let mut found = lock(&self.found);
+                if pass + 1 >= PASSES.len() && lock(&self.seen).len() == before {
+                    found.finished = true;
                     break;
                 }
-                lock(&search.found).passes = pass + 1;
+                found.passes = pass + 1;
             }
             Ok(())
         })?;
@@ -111,37 +102,34 @@ impl<'a> Search<'a> {
         Ok(found)
     }
 
-    /// Tries an image. Returns whether it was new.
+    /// Tries an image.
     ///
     /// In turn: an image whose turn came too late is not tried; equal folders at equal moments are tried once; an image
     /// that a known cause explains is left out after a few of them; a refusal that is allowed is counted; a failure that a
     /// known cause explains is counted; any other is explained.
-    fn try_one(&self, worker: &mut Worker<'_>, image: &FolderImage) -> Result<bool> {
+    fn try_one(&self, worker: &mut Worker<'_>, image: &FolderImage) -> Result<()> {
         self.case.trial.check_in_time()?;
         let tree = worker.tree(image);
         let hash = (tree.hash(), self.moment(image.cut));
         lock(&self.found).cuts.insert(image.cut);
-        if !lock(&self.seen).insert(hash) {
-            return Ok(false);
-        }
-        if self.is_known(image, true) {
-            return Ok(true);
+        if !lock(&self.seen).insert(hash) || self.is_known(image, true) {
+            return Ok(());
         }
         let ended = self.run(worker, &tree, image.cut)?;
         let mut found = lock(&self.found);
         found.images += 1;
         if !self.case.trial.recovery.fails(ended) {
-            return Ok(true);
+            return Ok(());
         }
         if self.is_refusal(image.cut, ended) {
             found.refused += 1;
-            return Ok(true);
+            return Ok(());
         }
         drop(found);
-        if !self.is_known(image, false) {
-            self.explain(worker, image, (&tree, ended))?;
+        match self.is_known(image, false) {
+            true => Ok(()),
+            false => self.explain(worker, image, (&tree, ended)),
         }
-        Ok(true)
     }
 
     fn run(&self, worker: &mut Worker<'_>, tree: &FileTree, cut: u32) -> Result<Ended> {

@@ -52,26 +52,28 @@ impl StorePlaces {
         places
     }
 
-    /// The sites of the lines of code whose stores are in `overs`.
-    pub fn sites(&self, recording: &Recording, overs: &[Over]) -> FxHashSet<u32> {
+    /// The lines of code whose stores are in `overs`.
+    pub fn names<'p>(
+        &'p self,
+        recording: &'p Recording,
+        overs: &'p [Over],
+    ) -> impl Iterator<Item = &'p String> {
         let site = |over: &Over| {
             let versions = &recording.lines[over.slot as usize].versions;
             recording.events.site(versions.event(over.version) as usize)
         };
-        let named = overs.iter().filter_map(|over| self.of.get(&site(over)));
-        named
+        overs
+            .iter()
+            .filter_map(move |over| self.of.get(&site(over)))
+    }
+
+    /// The sites of these lines.
+    pub fn sites(&self, recording: &Recording, overs: &[Over]) -> FxHashSet<u32> {
+        let names = self.names(recording, overs);
+        names
             .flat_map(|place| &self.sites[place])
             .copied()
             .collect()
-    }
-
-    pub fn names(&self, recording: &Recording, overs: &[Over]) -> Vec<String> {
-        let site = |over: &Over| {
-            let versions = &recording.lines[over.slot as usize].versions;
-            recording.events.site(versions.event(over.version) as usize)
-        };
-        let named = overs.iter().filter_map(|over| self.of.get(&site(over)));
-        named.cloned().collect()
     }
 
     pub fn named(&self, named: &str) -> Result<FxHashSet<u32>> {

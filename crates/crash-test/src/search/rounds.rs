@@ -101,7 +101,7 @@ fn learn(
         let sites = places.sites(&shared.recording, &reduced.late);
         let new = sites.difference(&shared.recording.assumed).count() > 0;
         if new {
-            assumed.extend(places.names(&shared.recording, &reduced.late));
+            assumed.extend(places.names(&shared.recording, &reduced.late).cloned());
             shared.recording.assumed.extend(sites);
             late = true;
         } else if reduced.late.is_empty() && !reduced.early.is_empty() {
