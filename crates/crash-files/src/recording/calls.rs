@@ -620,10 +620,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_call_is_in_the_table_once() {
+    fn each_call_is_in_the_tables_once_and_an_old_one_leads_to_a_newer() {
         let mut numbers = stopping();
         numbers.sort_unstable();
         numbers.dedup();
-        assert_eq!(numbers.len(), CALLS.len());
+        assert_eq!(numbers.len(), CALLS.len() + OLD.len());
+        let known = |number: i64| CALLS.iter().any(|call| call.number == number);
+        assert!(OLD.iter().all(|&(old, new, _)| known(new) && !known(old)));
     }
 }
