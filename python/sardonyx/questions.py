@@ -90,7 +90,7 @@ class CrashFilesQuestion(Value):
     acks_fd: int = 1
     #: Whether the text of every socket is in ``{acks}``, and not that of a descriptor.
     acks_socket: bool = False
-    #: Whether the program may fail, or be ended by its limit.
+    #: Whether the recorded program may have failed, or been ended early.
     allow_failure: bool = False
     #: Seconds that the search may take, from the first recovery on.
     budget: float = 50.0
@@ -228,7 +228,7 @@ class CrashTestQuestion(Value):
     apply: tuple[str, ...] = ()
     #: Lines of code, ``FILE:LINE``, whose stores count as persistent at once.
     assume_persisted: tuple[str, ...] = ()
-    #: Seconds that the exploration may take, from the first recovery on.
+    #: Seconds that the search may take, from the first recovery on.
     budget: float = 50.0
     #: What counts before the recovery first copes, while the pool is made: ``status`` (it may
     #: refuse the pool by the exit status that the pool gets before the first store), ``orderly``
@@ -251,7 +251,7 @@ class CrashTestQuestion(Value):
     platform: str = "auto"
     #: The name of the one image to run the recovery on, instead of exploring.
     replay: str | None = None
-    #: The seed that subsets of pending lines are drawn from.
+    #: The seed that images are drawn from.
     seed: int = 1
     #: Whether lines of code are wanted, if the recording has places.
     source: bool = True

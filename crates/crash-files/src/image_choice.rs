@@ -3,31 +3,15 @@
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustc_hash::FxHashMap;
+use sardonyx_crash_test::images::Given;
 
 use crate::model::{Class, Model};
 use crate::operations::Operation;
-
-/// The difference between an image and what the program had done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ImageKind {
-    /// Only what is sure.
-    Sure,
-    Whole,
-    /// Everything except one part of one operation, and what needs that part.
-    Missing,
-    /// Everything that is sure and one part of one operation, with what that part needs.
-    Alone,
-    Prefix,
-    /// Everything, with the data of one operation only in part.
-    Torn,
-    Random,
-}
 
 #[derive(Clone, Debug)]
 pub struct FolderImage {
     /// The number of operations before the cut.
     pub cut: u32,
-    pub kind: ImageKind,
     /// The effects that it has beyond those that are sure, in their order.
     pub present: Vec<u32>,
     /// Set if blocks without their data hold deleted data instead of zeros.
@@ -48,8 +32,11 @@ const DRAWN: usize = 4;
 /// A part of an operation: its effects of one class.
 pub type OperationPart = (u32, Class);
 
-pub fn parts(model: &Model, effects: &[u32]) -> Vec<(OperationPart, Vec<u32>)> {
-    let mut found: Vec<(OperationPart, Vec<u32>)> = Vec::new();
+/// Such a part, and its effects.
+pub type Part = (OperationPart, Vec<u32>);
+
+pub fn parts(model: &Model, effects: &[u32]) -> Vec<Part> {
+    let mut found: Vec<Part> = Vec::new();
     let mut places: FxHashMap<OperationPart, usize> = FxHashMap::default();
     for &number in effects {
         let effect = &model.effects[number as usize];
@@ -134,19 +121,12 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// All images, in the order in which they are tried; it ends if drawing finds none that are new for a while.
+/// All images, in the order in which they are tried.
 pub struct ImagePlan<'a> {
     model: &'a Model,
     operations: &'a [Operation],
     stale: bool,
     random: ChaCha8Rng,
-    pub pass: usize,
-    /// The position among the cuts of the pass.
-    at: u32,
-    batch: Vec<FolderImage>,
-    /// The number of new images, and their number when the pass began.
-    pub new_images: u64,
-    new_before: u64,
 }
 
 /// The names of the passes; the last is repeated.
@@ -169,11 +149,6 @@ impl<'a> ImagePlan<'a> {
             operations,
             stale,
             random: ChaCha8Rng::seed_from_u64(seed),
-            pass: 0,
-            at: 0,
-            batch: Vec::new(),
-            new_images: 0,
-            new_before: 0,
         }
     }
 
@@ -195,36 +170,52 @@ impl<'a> ImagePlan<'a> {
         unreachable!("the position is one of as many as there are cuts")
     }
 
-    fn at_cut(&mut self, cut: u32) -> Vec<FolderImage> {
+    /// Offers the images of a pass until there are enough. Returns whether it came to its end.
+    pub fn pass(&mut self, pass: usize, give: &mut dyn FnMut(FolderImage) -> Given) -> bool {
+        for at in 0..self.cuts() {
+            for image in self.at_cut(pass, self.cut(at)) {
+                if give(image) == Given::Enough {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// The images of a cut in a pass, those of [`PASSES`].
+    ///
+    /// A part is left out of all with what needs it, or put alone with what it needs, so that a journal's rules hold. Stale
+    /// blocks can only show where data is missing; a write is torn in the middle, and loses its end, its beginning, or one
+    /// part between.
+    fn at_cut(&mut self, pass: usize, cut: u32) -> Vec<FolderImage> {
         let optional = self.model.optional(cut);
         let mut found = Vec::new();
-        let mut add = |kind, choice: &Choice<'_>, stale| {
+        let mut add = |choice: &Choice<'_>, stale| {
             found.push(FolderImage {
                 cut,
-                kind,
                 present: choice.list(),
                 stale,
             });
         };
         let choose = |all| Choice::new(self.model, &optional, all);
-        match self.pass {
+        match pass {
             0 => {
-                add(ImageKind::Whole, &choose(true), false);
-                add(ImageKind::Sure, &choose(false), false);
+                add(&choose(true), false);
+                add(&choose(false), false);
             }
             1 => {
                 for (_, effects) in some_parts(self.model, &optional, &mut self.random) {
                     let mut missing = choose(true);
                     missing.set(&effects, false);
                     missing.drop_needy();
-                    add(ImageKind::Missing, &missing, false);
+                    add(&missing, false);
                     if self.stale {
-                        add(ImageKind::Missing, &missing, true);
+                        add(&missing, true);
                     }
                     let mut alone = choose(false);
                     alone.set(&effects, true);
                     alone.add_needed();
-                    add(ImageKind::Alone, &alone, self.stale);
+                    add(&alone, self.stale);
                 }
             }
             2 => {
@@ -236,7 +227,7 @@ impl<'a> ImagePlan<'a> {
                     let end = self.model.of_operation[part.0 as usize].end;
                     let until = optional.partition_point(|&number| number < end);
                     prefix.present[..until].fill(true);
-                    add(ImageKind::Prefix, &prefix, false);
+                    add(&prefix, false);
                     if part.1 != Class::Data || effects.len() < 2 {
                         continue;
                     }
@@ -249,7 +240,7 @@ impl<'a> ImagePlan<'a> {
                         let mut choice = choose(true);
                         choice.set(torn, false);
                         choice.drop_needy();
-                        add(ImageKind::Torn, &choice, stale);
+                        add(&choice, stale);
                     }
                 }
             }
@@ -257,7 +248,7 @@ impl<'a> ImagePlan<'a> {
                 for _ in 0..if optional.is_empty() { 0 } else { DRAWN } {
                     let stale = self.stale && self.random.random_bool(0.5);
                     let choice = drawn(choose(false), &mut self.random);
-                    add(ImageKind::Random, &choice, stale);
+                    add(&choice, stale);
                 }
             }
         }
@@ -265,36 +256,8 @@ impl<'a> ImagePlan<'a> {
     }
 }
 
-impl Iterator for ImagePlan<'_> {
-    type Item = FolderImage;
-
-    fn next(&mut self) -> Option<FolderImage> {
-        loop {
-            if let Some(image) = self.batch.pop() {
-                return Some(image);
-            }
-            if self.at == self.cuts() {
-                if self.pass + 1 >= PASSES.len() && self.new_images == self.new_before {
-                    return None;
-                }
-                self.new_before = self.new_images;
-                self.at = 0;
-                self.pass += 1;
-            }
-            let cut = self.cut(self.at);
-            self.at += 1;
-            self.batch = self.at_cut(cut);
-            self.batch.reverse();
-        }
-    }
-}
-
 /// The last parts, and some of the parts before.
-fn some_parts(
-    model: &Model,
-    optional: &[u32],
-    random: &mut impl Rng,
-) -> Vec<(OperationPart, Vec<u32>)> {
+fn some_parts(model: &Model, optional: &[u32], random: &mut impl Rng) -> Vec<Part> {
     let mut parts = parts(model, optional);
     let most = PARTS
         .min(EFFECTS / (2 * OF_PART * optional.len().max(1)))

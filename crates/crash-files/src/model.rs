@@ -10,8 +10,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use crate::content::{PAGE, SECTOR};
-use crate::operations::{Act, Name, Operation, Sync};
-use crate::tree::{FileTree, Inode};
+use crate::operations::{Act, Inode, Name, Operation, Sync};
+use crate::tree::FileTree;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Platform {

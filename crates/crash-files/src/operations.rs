@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 
-use crate::tree::Inode;
+/// A file, a folder or a symbolic link, by its number in the tree; links of one file share it.
+pub type Inode = u32;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name {

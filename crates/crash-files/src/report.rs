@@ -3,12 +3,14 @@
 use sardonyx_crash_test::recovery::ending::Ended;
 use sardonyx_crash_test::recovery::without_numbers;
 use sardonyx_crash_test::report::verdict;
+use sardonyx_crash_test::report::words::{extend, few};
 use serde_json::{Value, json};
 
+use crate::findings::{Cause, Explored};
 use crate::image_choice::{OperationPart, PASSES};
 use crate::model::{Class, Effect, EffectKind, Model};
 use crate::operations::{Act, Operation};
-use crate::search::{Cause, Explored};
+use crate::search::reduce::Reduced;
 
 const NAMED: usize = 2;
 /// This many calls of each operation's stack are kept.
@@ -91,12 +93,6 @@ fn one_report(explored: &Explored) -> Value {
     told
 }
 
-fn extend(told: &mut Value, more: Value) {
-    if let (Value::Object(told), Value::Object(more)) = (told, more) {
-        told.extend(more);
-    }
-}
-
 /// The operations one by one, with what each makes sure.
 pub fn list(explored: &Explored) -> Value {
     let operations = explored.recording.operations.iter().enumerate();
@@ -172,7 +168,7 @@ impl Explored {
 }
 
 /// The last acknowledgement before the cut that spoke of what was missing.
-fn promise(explored: &Explored, reduced: &crate::search::reduce::Reduced) -> Option<usize> {
+fn promise(explored: &Explored, reduced: &Reduced) -> Option<usize> {
     let from = reduced
         .late
         .first()
@@ -252,20 +248,8 @@ fn part(explored: &Explored, (operation, class): OperationPart) -> String {
 fn summary(explored: &Explored, cause: &Cause) -> String {
     let reduced = &cause.reduced;
     let some = |parts: &[OperationPart]| {
-        let mut names: Vec<String> = Vec::new();
-        for name in parts.iter().map(|one| part(explored, *one)) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        let more = names.len().saturating_sub(NAMED);
-        names.truncate(NAMED);
-        names.join(" and ")
-            + &if more > 0 {
-                format!(" and {more} more")
-            } else {
-                String::new()
-            }
+        let names = parts.iter().map(|one| part(explored, *one));
+        few(names, NAMED, " and ").0
     };
     let in_part = |part: &&OperationPart| reduced.late.contains(part);
     let (torn, early): (Vec<&OperationPart>, Vec<&OperationPart>) =

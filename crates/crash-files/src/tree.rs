@@ -13,10 +13,8 @@ use sardonyx_crash_test::interrupt::Interrupt;
 use sardonyx_crash_test::{CrashTestError, Result};
 
 use crate::content::{FileContent, check};
-use crate::operations::{Act, Name};
+use crate::operations::{Act, Inode, Name};
 
-/// A file, a folder or a symbolic link, by its number in the tree; links of one file share it.
-pub type Inode = u32;
 pub const ROOT: Inode = 0;
 /// A folder's files may have this many bytes in all: *assumed*, what a machine has for each of a few workers.
 pub const MOST_BYTES: u64 = 1 << 30;

@@ -18,9 +18,10 @@ use sardonyx_crash::{Platform, Readable, readable};
 use tempfile::TempDir;
 
 use sardonyx_crash_test::CrashTestError;
-use sardonyx_crash_test::images::copy;
-use sardonyx_crash_test::images::file_copy::fill;
-use sardonyx_crash_test::recording::persistence::{Course, Platform as Saved};
+use sardonyx_crash_test::images::copy::fill;
+use sardonyx_crash_test::images::{copy, grounds};
+use sardonyx_crash_test::recording::persistence::Course;
+use sardonyx_crash_test::recording::platform::Platform as Saved;
 use sardonyx_crash_test::recording::{Act, LINE, Recording};
 use sardonyx_crash_test::recovery::{Recovery, RecoveryFiles};
 
@@ -151,8 +152,8 @@ impl<'a> OnReads<'a> {
         recording: &'a Recording,
         every: u64,
     ) -> Result<OnReads<'a>, CrashTestError> {
-        let folder = copy::scratch()?;
-        let grounds = copy::grounds(recording, folder.path())?;
+        let folder = grounds::scratch()?;
+        let grounds = grounds::grounds(recording, folder.path())?;
         let acks = folder.path().join("acks");
         File::create(&acks).map_err(CrashTestError::io(acks.display()))?;
         Ok(OnReads {

@@ -1,4 +1,4 @@
-//! The question that a crash test answers.
+//! The questions that crash tests answer: what all of them are asked, and what a test of mapped pools is asked.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,8 +8,81 @@ use serde::Deserialize;
 
 use crate::interrupt::Interrupt;
 use crate::recording::Recording;
-use crate::recording::persistence::Platform;
+use crate::recording::platform::Platform;
+use crate::recovery::Recovery;
+use crate::recovery::bench::Clock;
 use crate::{CrashTestError, Result};
+
+/// What any crash test is asked, whether it cuts mapped pools or files.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SearchOptions {
+    /// Exit statuses that are no violation.
+    pub ok: Vec<i32>,
+    /// Seconds for one recovery; by default it follows from the undisturbed one.
+    pub time_limit: Option<f64>,
+    /// Bytes of memory for one recovery.
+    pub memory_limit: u64,
+    /// Seconds that the search may take, from the first recovery on.
+    pub budget: f64,
+    /// The seed that images are drawn from.
+    pub seed: u64,
+    /// The number of workers; 0: one for each processor.
+    pub threads: usize,
+    /// Whether the recorded program may have failed, or been ended early.
+    pub allow_failure: bool,
+    /// A folder for the images of each cause.
+    pub keep: Option<PathBuf>,
+}
+
+impl Default for SearchOptions {
+    fn default() -> SearchOptions {
+        SearchOptions {
+            ok: vec![0],
+            time_limit: None,
+            memory_limit: 4 << 30,
+            budget: 50.0,
+            seed: 1,
+            threads: 0,
+            allow_failure: false,
+            keep: None,
+        }
+    }
+}
+
+impl SearchOptions {
+    /// The recovery of these words. Until it has run undisturbed, it may take all of the budget.
+    ///
+    /// # Errors
+    /// A time is none.
+    pub fn recovery(&self, words: Vec<String>, interrupt: &Interrupt) -> Result<Recovery> {
+        Ok(Recovery {
+            words,
+            ok: self.ok.clone(),
+            time: match self.time_limit {
+                Some(limit) => seconds("--time-limit", limit)?,
+                None => seconds("--budget", self.budget)?,
+            },
+            memory: self.memory_limit,
+            oracle: None,
+            interrupt: interrupt.clone(),
+        })
+    }
+
+    /// # Errors
+    /// The budget is no time.
+    pub fn clock(&self, interrupt: &Interrupt) -> Result<Clock> {
+        let budget = seconds("--budget", self.budget)?;
+        Ok(Clock::new(Some(budget), interrupt.clone()))
+    }
+
+    pub fn workers(&self) -> usize {
+        match self.threads {
+            0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
+            threads => threads,
+        }
+    }
+}
 
 /// A recording, one of its mapped files, and the command that recovers from an image of it.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -25,14 +98,6 @@ pub struct Question {
     pub more_pools: Vec<PathBuf>,
     /// The words of the recovery's command.
     pub recover: Vec<String>,
-    /// Exit statuses that are no violation.
-    #[serde(default = "defaults::zero")]
-    pub ok: Vec<i32>,
-    /// Seconds for one recovery; by default it follows from the undisturbed one.
-    pub time_limit: Option<f64>,
-    /// Bytes of memory for one recovery.
-    #[serde(default = "defaults::four_gigabytes")]
-    pub memory_limit: u64,
     /// `adr`, `eadr`, `pages`, `sectors`, or `auto`: `pages` if the program flushes no line and syncs, else `adr`.
     #[serde(default = "defaults::auto")]
     pub platform: String,
@@ -48,22 +113,8 @@ pub struct Question {
     /// Lines of code, `FILE:LINE`, whose stores count as persistent at once.
     #[serde(default)]
     pub assume_persisted: Vec<String>,
-    /// Seconds that the exploration may take, from the first recovery on.
-    #[serde(default = "defaults::fifty")]
-    pub budget: f64,
-    /// The seed that subsets of pending lines are drawn from.
-    #[serde(default = "defaults::one")]
-    pub seed: u64,
-    /// The number of workers; 0: one for each processor.
-    #[serde(default)]
-    pub threads: usize,
-    /// Whether the recorded program may have failed, or been ended early.
-    #[serde(default)]
-    pub allow_failure: bool,
     /// The name of the one image to run the recovery on, instead of exploring.
     pub replay: Option<String>,
-    /// A folder for the images of each cause.
-    pub keep: Option<PathBuf>,
     /// Whether lines of code are wanted, if the recording has places.
     #[serde(default = "defaults::yes")]
     pub source: bool,
@@ -79,6 +130,8 @@ pub struct Question {
     /// order then is cut.
     #[serde(default)]
     pub thread_order: Option<String>,
+    #[serde(flatten)]
+    pub options: SearchOptions,
 }
 
 impl Question {
@@ -110,35 +163,46 @@ pub fn seconds(option: &str, seconds: f64) -> Result<Duration> {
 }
 
 mod defaults {
-    pub(crate) fn zero() -> Vec<i32> {
-        vec![0]
-    }
-
-    pub(crate) fn four_gigabytes() -> u64 {
-        4 << 30
-    }
-
-    pub(crate) fn auto() -> String {
+    pub(super) fn auto() -> String {
         "auto".to_owned()
     }
 
-    pub(crate) fn status() -> String {
+    pub(super) fn status() -> String {
         "status".to_owned()
     }
 
-    pub(crate) fn lines() -> String {
+    pub(super) fn lines() -> String {
         "lines".to_owned()
     }
 
-    pub(crate) fn fifty() -> f64 {
-        50.0
-    }
-
-    pub(crate) fn one() -> u64 {
-        1
-    }
-
-    pub(crate) fn yes() -> bool {
+    pub(super) fn yes() -> bool {
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_asked_has_its_default_and_what_is_unknown_is_refused() {
+        let asked = |more: &str| {
+            let text = format!(r#"{{"recording": "r", "pool": "p", "recover": ["true"]{more}}}"#);
+            serde_json::from_str::<Question>(&text)
+        };
+        let question = asked("").unwrap();
+        assert_eq!(
+            (question.options.budget, question.options.threads),
+            (50.0, 0)
+        );
+        let question = asked(r#", "budget": 7, "ok": [0, 3]"#).unwrap();
+        assert_eq!(
+            (question.options.budget, &question.options.ok[..]),
+            (7.0, &[0, 3][..])
+        );
+        for unknown in [r#", "budgets": 7"#, r#", "options": {}"#] {
+            let error = asked(unknown).unwrap_err().to_string();
+            assert!(error.contains("unknown field"), "{error}");
+        }
     }
 }

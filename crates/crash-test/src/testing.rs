@@ -7,16 +7,16 @@ use sardonyx_trace::line::Virtual;
 use sardonyx_trace::{Level, Op, Provenance, Record, TraceWriter};
 use serde_json::{Map, Value, json};
 
-use crate::images::copy;
+use crate::images::grounds;
 use crate::interrupt::Interrupt;
 use crate::question::Question;
-use crate::recording::persistence::Platform;
+use crate::recording::platform::Platform;
 use crate::recording::pools::{FILE_LINES, FILES, Pool};
 use crate::recording::versions::Versions;
 use crate::recording::{Act, Event, LINE, NOWHERE, PersistenceUnit, Recording};
 use crate::recovery::Recovery;
-use crate::search::bench::{Bench, Refusal, SearchState};
-use crate::search::clock::Clock;
+use crate::recovery::bench::{Clock, Trial};
+use crate::search::judge::{Judge, Refusal, SearchState};
 
 #[derive(Clone, Copy)]
 pub(crate) enum Do {
@@ -101,15 +101,16 @@ pub(crate) fn shared(program: &[(u16, Do)], words: &[&str]) -> SearchState {
         oracle: None,
         interrupt: Interrupt::default(),
     };
-    let clock = Clock::new(Some(Duration::from_secs(600)));
-    SearchState::new(recovery, recording(program), clock, Refusal::Status)
+    let clock = Clock::new(Some(Duration::from_secs(600)), Interrupt::default());
+    let trial = Trial::new(recovery, clock);
+    SearchState::new(trial, recording(program), Refusal::Status)
 }
 
-pub(crate) fn on_a_bench<T>(shared: &SearchState, test: impl FnOnce(&mut Bench<'_>) -> T) -> T {
-    let folder = copy::scratch().expect("a folder");
-    let grounds = copy::grounds(&shared.recording, folder.path()).expect("grounds");
-    let bench = Bench::new(shared, &grounds, &folder.path().join("bench"));
-    test(&mut bench.expect("a bench"))
+pub(crate) fn on_a_bench<T>(shared: &SearchState, test: impl FnOnce(&mut Judge<'_>) -> T) -> T {
+    let folder = grounds::scratch().expect("a folder");
+    let grounds = grounds::grounds(&shared.recording, folder.path()).expect("grounds");
+    let judge = Judge::new(shared, &grounds, &folder.path().join("bench"));
+    test(&mut judge.expect("a bench"))
 }
 
 pub(crate) fn question() -> Question {

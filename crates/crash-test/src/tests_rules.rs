@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::images::{Given, Image, PASSES, Scope, each};
 use crate::recording::Recording;
-use crate::recording::persistence::{Course, Platform};
+use crate::recording::persistence::Course;
+use crate::recording::platform::Platform;
 use crate::testing::Do::{self, Clflush, Clwb, Fence, Past, Store};
 use crate::testing::recording;
 use rustc_hash::FxHashSet;

@@ -10,7 +10,7 @@ use sardonyx_crash_test_designs::{OnReads, below};
 
 use sardonyx_crash_test::recording::Recording;
 use sardonyx_crash_test::recording::lint;
-use sardonyx_crash_test::recording::persistence::Platform;
+use sardonyx_crash_test::recording::platform::Platform;
 use sardonyx_crash_test::recovery::Recovery;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -105,12 +105,8 @@ pub fn crash_designs(
     let answer = py.detach(|| {
         let recording = question.opened(Platform::Adr, &interrupt)?;
         let recovery = Recovery {
-            words: question.recover.clone(),
-            ok: question.ok.clone(),
             time: question::seconds("the recovery's time limit", seconds)?,
-            memory: question.memory_limit,
-            oracle: None,
-            interrupt: interrupt.clone(),
+            ..(question.options).recovery(question.recover.clone(), &interrupt)?
         };
         let runner = OnReads::new(&recovery, &recording, every)?;
         let machine = Machine::load::<&str, &str>(machine, &[])

@@ -2,7 +2,7 @@
 use pyo3::prelude::*;
 use sardonyx_crash_files::question::Question;
 use sardonyx_crash_files::report::{list, report};
-use sardonyx_crash_files::search::explore;
+use sardonyx_crash_files::search::explore::explore;
 
 use crate::progress::Progress;
 use crate::{bad, read};

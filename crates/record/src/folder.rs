@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::{RecordError, Result};
+use crate::error::{RecordError, Result};
 
 const IN_MEMORY: &str = "/dev/shm";
 const PREFIX: &str = "sardonyx-record-";

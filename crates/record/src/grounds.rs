@@ -8,8 +8,8 @@ use sardonyx_recorder::options::Level;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::error::{RecordError, Result};
 use crate::request::Request;
-use crate::{RecordError, Result};
 
 /// The folder for the plugin's copies: it is in the trace's folder, because they may be large. `None` below the caches,
 /// because only a recording at the core can be cut.

@@ -5,6 +5,7 @@
 //! [`pages`] gives pages frames; [`request`] reads options as people write them;
 //! `reader` follows one process, or several that share a trace (`family`). `docs/crash-test/recorder.md` tells the whole.
 
+mod error;
 mod family;
 mod folder;
 pub mod grounds;
@@ -21,24 +22,8 @@ pub use sardonyx_recorder::caches::{Geometry, Hierarchy};
 pub use sardonyx_recorder::frames::Reuse;
 pub use sardonyx_recorder::options::{Clearing, KernelTime, Level};
 
+pub use error::{RecordError, Result};
 pub use pages::PageFrames;
 pub use reader::Live;
 pub use request::{Request, Wanted, Window};
 pub use session::{RecordOutcome, record};
-
-pub type Result<T, E = RecordError> = std::result::Result<T, E>;
-
-#[derive(Debug, thiserror::Error)]
-pub enum RecordError {
-    /// A request that cannot be met; the message has the place and the remedy.
-    #[error("{0}")]
-    Request(String),
-    #[error(transparent)]
-    Trace(#[from] sardonyx_trace::TraceError),
-}
-
-impl RecordError {
-    fn new(message: impl Into<String>) -> RecordError {
-        RecordError::Request(message.into())
-    }
-}

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use sardonyx_recorder::options::{CHECK, READY};
 use sardonyx_recorder::program::{self, Executable};
 
-use crate::{RecordError, Result};
+use crate::error::{RecordError, Result};
 
 const QEMU: &str = "qemu-x86_64";
 

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use sardonyx_recorder::codec::CacheContents;
 use sardonyx_recorder::ring::Ring;
 
+use crate::error::{RecordError, Result};
 use crate::stream::{RecordedTrace, TraceStream};
-use crate::{RecordError, Result};
 
 const CHUNK: usize = 1 << 20;
 /// The pause if there is nothing to read; a ring takes far longer to fill.

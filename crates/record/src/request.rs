@@ -9,8 +9,8 @@ use sardonyx_recorder::options::{Clearing, KernelTime, Level};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::error::{RecordError, Result};
 use crate::pages::PageFrames;
-use crate::{RecordError, Result};
 
 /// The part of the stream of records that is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -17,14 +17,15 @@ use sardonyx_recorder::options::{Level, PluginOptions};
 use sardonyx_recorder::ring::{self, FIRST, Ring};
 use tempfile::TempDir;
 
+use crate::error::{RecordError, Result};
 use crate::folder::Folder;
 use crate::grounds;
 use crate::pages::PageFrames;
+use crate::program;
 use crate::provenance::provenance;
 use crate::reader::{IDLE, Live, Reader};
 use crate::request::Request;
 use crate::stream::{RecordedTrace, TraceStream};
-use crate::{RecordError, Result, program};
 
 const RING: u64 = 16 << 20;
 /// The time a program has to end by itself once the trace is long enough, or the user wants it to end.

@@ -11,11 +11,12 @@ use sardonyx_trace::line::Virtual;
 use sardonyx_trace::{Contents, Op, Provenance, Record, TraceError, TraceWriter};
 use serde_json::{Value, json};
 
+use crate::error::{RecordError, Result};
 use crate::family::Family;
+use crate::grounds;
 use crate::pages::{self, Mapper, PAGE_LINES, PageFrames};
 use crate::request::Window;
 use crate::verified::{Verified, verify};
-use crate::{RecordError, Result, grounds};
 
 /// zstd level of a recording: it must keep up with the program.
 const COMPRESSION: i32 = 1;

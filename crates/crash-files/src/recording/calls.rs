@@ -1,122 +1,151 @@
-//! System calls as operations on the files below the folder. The objects of a call are looked up when it begins, and
-//! its effect when it has ended.
+//! System calls as operations on the files below the folder: what each is about to do, looked up when it begins.
+//! [`ends`](super::ends) records what it has done.
 
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use crate::content::FileContent;
-use crate::operations::{Act, Name, Sync};
+use crate::operations::{Act, Inode, Name, Sync};
 use crate::recording::process::{self, identity};
-use crate::recording::{Mapping, OtherAcks, Recorder};
-use crate::tree::{FileNode, Inode, MOST_BYTES};
+use crate::recording::{At, Begun, Mapping, OtherAcks, PendingAct, Recorder};
 
-pub(super) const STOPPING: &[i64] = &[
-    libc::SYS_openat,
-    libc::SYS_openat2,
-    libc::SYS_write,
-    libc::SYS_pwrite64,
-    libc::SYS_writev,
-    libc::SYS_pwritev,
-    libc::SYS_pwritev2,
-    libc::SYS_sendto,
-    libc::SYS_sendmsg,
-    libc::SYS_sendmmsg,
-    libc::SYS_sendfile,
-    libc::SYS_splice,
-    libc::SYS_copy_file_range,
-    libc::SYS_ioctl,
-    libc::SYS_ftruncate,
-    libc::SYS_truncate,
-    libc::SYS_fallocate,
-    libc::SYS_renameat,
-    libc::SYS_renameat2,
-    libc::SYS_linkat,
-    libc::SYS_unlinkat,
-    libc::SYS_mkdirat,
-    libc::SYS_mknodat,
-    libc::SYS_symlinkat,
-    libc::SYS_fsync,
-    libc::SYS_fdatasync,
-    libc::SYS_sync,
-    libc::SYS_syncfs,
-    libc::SYS_msync,
-    libc::SYS_mmap,
-    libc::SYS_mprotect,
-    libc::SYS_mremap,
-    libc::SYS_io_submit,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_open,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_creat,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_rename,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_link,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_unlink,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_rmdir,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_mkdir,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_mknod,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_symlink,
+/// A call that a thread is about to make.
+#[derive(Clone, Copy)]
+struct Call {
+    thread: i32,
+    name: &'static str,
+    a: [u64; 6],
+}
+
+/// A call at which threads stop, with its name in reports.
+struct FileCall {
+    number: i64,
+    name: &'static str,
+    does: Does,
+}
+
+/// What a call is about to do.
+enum Does {
+    /// The operation that this finds, if it has to be recorded.
+    Begin(fn(&mut Recorder, Call) -> Option<Begun>),
+    /// It writes to the descriptor in this argument.
+    Write(usize, Place, Text),
+}
+
+/// How the place is given at which a call writes.
+#[derive(Clone, Copy)]
+enum Place {
+    Position,
+    /// In the fourth argument, where -1 stands for the position (pwritev2(2)).
+    Offset,
+    /// In a word of the caller's, to which the fourth argument points, or else at the position.
+    Word,
+}
+
+/// How the text is given that a call writes.
+#[derive(Clone, Copy)]
+enum Text {
+    Bytes,
+    Vector,
+    Message,
+    /// By a call that is not followed to its bytes.
+    Unread,
+}
+
+const fn call(
+    number: i64,
+    name: &'static str,
+    begin: fn(&mut Recorder, Call) -> Option<Begun>,
+) -> FileCall {
+    let does = Does::Begin(begin);
+    FileCall { number, name, does }
+}
+
+const fn write(
+    number: i64,
+    name: &'static str,
+    fd: usize,
+    (place, text): (Place, Text),
+) -> FileCall {
+    let does = Does::Write(fd, place, text);
+    FileCall { number, name, does }
+}
+
+/// Every call that may change a file, or promise something.
+#[rustfmt::skip]
+const CALLS: &[FileCall] = &[
+    call(libc::SYS_openat, "open", Recorder::open),
+    call(libc::SYS_openat2, "open", Recorder::open_how),
+    call(libc::SYS_mkdirat, "mkdir", Recorder::make),
+    call(libc::SYS_mknodat, "mknod", Recorder::make_node),
+    call(libc::SYS_symlinkat, "symlink", Recorder::make_link),
+    call(libc::SYS_linkat, "link", Recorder::link),
+    call(libc::SYS_renameat, "rename", Recorder::rename),
+    call(libc::SYS_renameat2, "rename", Recorder::rename_how),
+    call(libc::SYS_unlinkat, "unlink", Recorder::unlink),
+    call(libc::SYS_truncate, "truncate", Recorder::truncate),
+    call(libc::SYS_ftruncate, "ftruncate", Recorder::truncate_open),
+    call(libc::SYS_fallocate, "fallocate", Recorder::allocate),
+    call(libc::SYS_ioctl, "ioctl", Recorder::clone_blocks),
+    call(libc::SYS_fsync, "fsync", Recorder::sync),
+    call(libc::SYS_fdatasync, "fdatasync", Recorder::sync),
+    call(libc::SYS_sync, "sync", Recorder::sync_all),
+    call(libc::SYS_syncfs, "syncfs", Recorder::sync_system),
+    call(libc::SYS_msync, "msync", Recorder::sync_mapping),
+    call(libc::SYS_mmap, "mmap", Recorder::map),
+    call(libc::SYS_mprotect, "mprotect", Recorder::protect),
+    call(libc::SYS_mremap, "mmap", Recorder::move_mapping),
+    call(libc::SYS_io_submit, "io_submit", Recorder::leave_out),
+    write(libc::SYS_write, "write", 0, (Place::Position, Text::Bytes)),
+    write(libc::SYS_writev, "writev", 0, (Place::Position, Text::Vector)),
+    write(libc::SYS_pwrite64, "pwrite", 0, (Place::Offset, Text::Bytes)),
+    write(libc::SYS_pwritev, "pwritev", 0, (Place::Offset, Text::Vector)),
+    write(libc::SYS_pwritev2, WITH_FLAGS, 0, (Place::Offset, Text::Vector)),
+    write(libc::SYS_sendfile, "sendfile", 0, (Place::Position, Text::Unread)),
+    write(libc::SYS_splice, "splice", 2, (Place::Word, Text::Unread)),
+    write(libc::SYS_copy_file_range, "copy_file_range", 2, (Place::Word, Text::Unread)),
+    write(libc::SYS_sendto, "send", 0, (Place::Position, Text::Bytes)),
+    write(libc::SYS_sendmsg, "sendmsg", 0, (Place::Position, Text::Message)),
+    write(libc::SYS_sendmmsg, "sendmmsg", 0, (Place::Position, Text::Unread)),
 ];
+/// The only write whose last argument has flags (`RWF_*`).
+const WITH_FLAGS: &str = "pwritev2";
+
+const HERE: u64 = libc::AT_FDCWD as u64;
+const CREATED: u64 = (libc::O_CREAT | libc::O_TRUNC | libc::O_WRONLY) as u64;
+const REMOVED_FOLDER: u64 = libc::AT_REMOVEDIR as u64;
+
+/// An older call, the one that has taken its place, and the arguments of that.
+type OldCall = (i64, i64, fn([u64; 6]) -> [u64; 6]);
+
+/// Only x86-64 has them. They take no folder: a path is from the process's own.
+#[cfg(target_arch = "x86_64")]
+#[rustfmt::skip]
+const OLD: &[OldCall] = &[
+    (libc::SYS_open, libc::SYS_openat, |a| [HERE, a[0], a[1], a[2], 0, 0]),
+    (libc::SYS_creat, libc::SYS_openat, |a| [HERE, a[0], CREATED, a[1], 0, 0]),
+    (libc::SYS_mkdir, libc::SYS_mkdirat, |a| [HERE, a[0], a[1], 0, 0, 0]),
+    (libc::SYS_mknod, libc::SYS_mknodat, |a| [HERE, a[0], a[1], a[2], 0, 0]),
+    (libc::SYS_symlink, libc::SYS_symlinkat, |a| [a[0], HERE, a[1], 0, 0, 0]),
+    (libc::SYS_link, libc::SYS_linkat, |a| [HERE, a[0], HERE, a[1], 0, 0]),
+    (libc::SYS_rename, libc::SYS_renameat, |a| [HERE, a[0], HERE, a[1], 0, 0]),
+    (libc::SYS_unlink, libc::SYS_unlinkat, |a| [HERE, a[0], 0, 0, 0, 0]),
+    (libc::SYS_rmdir, libc::SYS_unlinkat, |a| [HERE, a[0], REMOVED_FOLDER, 0, 0, 0]),
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OLD: &[OldCall] = &[];
+
+/// The numbers of the calls at which threads stop.
+pub(super) fn stopping() -> Vec<i64> {
+    let old = OLD.iter().map(|(number, ..)| *number);
+    CALLS.iter().map(|call| call.number).chain(old).collect()
+}
 
 /// Calls that the recorded program finds missing, as on an older kernel, because they cannot be followed.
 pub(super) const MISSING: &[i64] = &[libc::SYS_io_uring_setup];
 
 /// Requests of ioctl that share another file's blocks (`FICLONE`, `FICLONERANGE`).
 const CLONING: [u64; 2] = [0x4004_9409, 0x4020_940d];
-const DATA_SYNC: i32 = libc::O_DSYNC;
-const SYNC: i32 = libc::O_SYNC & !libc::O_DSYNC;
-
-/// The place at which a write begins.
-#[derive(Debug)]
-pub(super) enum At {
-    /// It ends at the descriptor's position.
-    Position,
-    Offset(u64),
-    /// It ends at the position in a word of the caller's.
-    Word(u64),
-}
-
-/// The operation to record when a call has succeeded.
-#[derive(Debug)]
-pub(super) enum PendingAct {
-    Done(Vec<Act>),
-    Create {
-        name: Name,
-        path: PathBuf,
-    },
-    Anonymous,
-    Write {
-        fd: i32,
-        inode: Inode,
-        at: At,
-        flags: u64,
-    },
-    /// Any byte of the file may differ from before.
-    Whole {
-        fd: i32,
-        inode: Inode,
-    },
-    Map(Mapping),
-    Acknowledge {
-        operation: usize,
-    },
-}
-
-/// A call that has begun: its name, its objects, and the operation to record.
-#[derive(Debug)]
-pub(super) struct Begun {
-    pub(super) shown: String,
-    pub(super) path: String,
-    pub(super) pending: PendingAct,
-    pub(super) site: u32,
-}
 
 /// A name below the folder, with its folder and its path.
 struct ResolvedName {
@@ -125,7 +154,44 @@ struct ResolvedName {
     path: String,
 }
 
+/// A call that does these acts if it succeeds; `path` has what is shown of it in brackets, the file first.
+fn done(c: Call, path: String, acts: Vec<Act>) -> Begun {
+    let bare = path.split(", ").next().unwrap_or_default().to_owned();
+    Begun {
+        shown: format!("{}({path})", c.name),
+        path: bare,
+        pending: PendingAct::Done(acts),
+        site: 0,
+    }
+}
+
+fn create(c: Call, place: ResolvedName) -> Begun {
+    Begun {
+        shown: format!("{}({})", c.name, place.path),
+        path: place.path,
+        pending: PendingAct::Create {
+            name: place.name,
+            path: place.full,
+        },
+        site: 0,
+    }
+}
+
 impl Recorder {
+    /// The operation that a call is about to do, if it has to be recorded.
+    pub(super) fn begin(&mut self, thread: i32, call: i64, a: [u64; 6]) -> Option<Begun> {
+        let (call, a) = match OLD.iter().find(|(old, ..)| *old == call) {
+            Some((_, new, arguments)) => (*new, arguments(a)),
+            None => (call, a),
+        };
+        let FileCall { name, does, .. } = CALLS.iter().find(|known| known.number == call)?;
+        let c = Call { thread, name, a };
+        match *does {
+            Does::Begin(begin) => begin(self, c),
+            Does::Write(fd, place, text) => self.write(c, a[fd], place, text),
+        }
+    }
+
     fn place(&self, thread: i32, folder: i32, path: &Path, follow: bool) -> Option<ResolvedName> {
         let mut full = process::meant(thread, folder, path)?;
         for _ in 0..40 {
@@ -146,10 +212,10 @@ impl Recorder {
         None
     }
 
-    /// Resolves a name that a call gives by a folder's descriptor and a path in memory.
-    fn given(&self, thread: i32, folder: u64, path: u64, follow: bool) -> Option<ResolvedName> {
-        let path = process::path(thread, path)?;
-        self.place(thread, folder as i32, &path, follow)
+    /// Resolves a name that a call gives by a folder's descriptor, in this argument, and a path in memory, in the next.
+    fn given(&self, c: Call, folder: usize, follow: bool) -> Option<ResolvedName> {
+        let path = process::path(c.thread, c.a[folder + 1])?;
+        self.place(c.thread, c.a[folder] as i32, &path, follow)
     }
 
     fn inode(&self, metadata: &fs::Metadata) -> Option<Inode> {
@@ -175,105 +241,33 @@ impl Recorder {
         ))
     }
 
-    /// The operation that a call is about to do, if it has to be recorded.
-    pub(super) fn begin(&mut self, thread: i32, call: i64, a: [u64; 6]) -> Option<Begun> {
-        let here = libc::AT_FDCWD as u64;
-        let (call, a) = general(call, a);
-        match call {
-            libc::SYS_openat => self.open(thread, a[0], a[1], a[2] as i32),
-            libc::SYS_openat2 => {
-                let flags = process::word(thread, a[2])?;
-                self.open(thread, a[0], a[1], flags as i32)
-            }
-            libc::SYS_renameat => self.rename(thread, [a[0], a[1], a[2], a[3]], 0),
-            libc::SYS_renameat2 => self.rename(thread, [a[0], a[1], a[2], a[3]], a[4] as u32),
-            libc::SYS_linkat => self.link(thread, [a[0], a[1], a[2], a[3]], a[4] as i32),
-            libc::SYS_unlinkat => {
-                let place = self.given(thread, a[0], a[1], false)?;
-                let call = match a[2] as i32 & libc::AT_REMOVEDIR {
-                    0 => "unlink",
-                    _ => "rmdir",
-                };
-                let act = Act::Unlink { name: place.name };
-                Some(self.done(call, place.path, vec![act]))
-            }
-            libc::SYS_mkdirat => self.create("mkdir", self.given(thread, a[0], a[1], false)?),
-            libc::SYS_mknodat if matches!(a[2] as u32 & libc::S_IFMT, 0 | libc::S_IFREG) => {
-                self.create("mknod", self.given(thread, a[0], a[1], false)?)
-            }
-            libc::SYS_symlinkat => self.create("symlink", self.given(thread, a[1], a[2], false)?),
-            libc::SYS_truncate => {
-                let place = self.given(thread, here, a[0], true)?;
-                let inode = self.inode_of(&place.full)?;
-                let act = Act::Resize { inode, size: a[1] };
-                Some(self.done("truncate", format!("{}, {}", place.path, a[1]), vec![act]))
-            }
-            libc::SYS_fsync | libc::SYS_fdatasync => {
-                let (inode, path) = self.held(thread, a[0])?;
-                let (how, call) = match call {
-                    libc::SYS_fsync => (Sync::All, "fsync"),
-                    _ => (Sync::Data, "fdatasync"),
-                };
-                let range = None;
-                Some(self.done(call, path, vec![Act::Sync { inode, how, range }]))
-            }
-            libc::SYS_sync => Some(self.done("sync", String::new(), vec![Act::SyncAll])),
-            libc::SYS_syncfs => {
-                let same = process::file_metadata(thread, a[0] as i32)?.dev() == self.device;
-                same.then(|| self.done("syncfs", String::new(), vec![Act::SyncAll]))
-            }
-            libc::SYS_msync | libc::SYS_mmap | libc::SYS_mprotect | libc::SYS_mremap => {
-                self.memory(thread, call, a)
-            }
-            _ => self.write(thread, call, a),
-        }
-    }
-
-    fn done(&self, call: &str, path: String, acts: Vec<Act>) -> Begun {
-        let bare = path.split(", ").next().unwrap_or_default().to_owned();
-        Begun {
-            shown: format!("{call}({path})"),
-            path: bare,
-            pending: PendingAct::Done(acts),
-            site: 0,
-        }
-    }
-
-    fn create(&self, call: &str, place: ResolvedName) -> Option<Begun> {
-        Some(Begun {
-            shown: format!("{call}({})", place.path),
-            path: place.path,
-            pending: PendingAct::Create {
-                name: place.name,
-                path: place.full,
-            },
-            site: 0,
-        })
-    }
-
-    fn open(&self, thread: i32, folder: u64, path: u64, flags: i32) -> Option<Begun> {
+    /// A call that opens a file changes something only if it creates the file or cuts it off.
+    fn open(&mut self, c: Call) -> Option<Begun> {
+        let flags = c.a[2] as i32;
         if flags & libc::O_TMPFILE == libc::O_TMPFILE {
-            let path = process::meant(thread, folder as i32, &process::path(thread, path)?)?;
+            let path = process::path(c.thread, c.a[1])?;
+            let path = process::meant(c.thread, c.a[0] as i32, &path)?;
             self.inode(&fs::metadata(path).ok()?)?;
-            let mut begun = self.done("open", "O_TMPFILE".to_owned(), Vec::new());
+            let mut begun = done(c, "O_TMPFILE".to_owned(), Vec::new());
             begun.pending = PendingAct::Anonymous;
             return Some(begun);
         }
         if flags & (libc::O_CREAT | libc::O_TRUNC) == 0 {
             return None;
         }
+        // With O_EXCL a link at the end of the path is not followed either (open(2)).
         let follow = flags & (libc::O_NOFOLLOW | libc::O_EXCL) == 0;
-        let place = self.given(thread, folder, path, follow)?;
+        let place = self.given(c, 0, follow)?;
         // A pipe, a socket or a device is not followed, and opening it may wait for another process.
         let special = |m: fs::Metadata| !(m.is_file() || m.is_dir() || m.is_symlink());
         if fs::symlink_metadata(&place.full).is_ok_and(special) {
             return None;
         }
         match self.inode_of(&place.full) {
-            None if flags & libc::O_CREAT != 0 => self.create("open", place),
+            None if flags & libc::O_CREAT != 0 => Some(create(c, place)),
             Some(inode) if flags & libc::O_TRUNC != 0 => {
                 let acts = vec![Act::Resize { inode, size: 0 }];
-                let mut begun = self.done("open", place.path, acts);
+                let mut begun = done(c, place.path, acts);
                 begun.shown = format!("open({}, O_TRUNC)", begun.path);
                 Some(begun)
             }
@@ -281,9 +275,47 @@ impl Recorder {
         }
     }
 
-    fn rename(&mut self, thread: i32, a: [u64; 4], flags: u32) -> Option<Begun> {
-        let from = self.given(thread, a[0], a[1], false);
-        let to = self.given(thread, a[2], a[3], false);
+    /// Its flags are the first word of a structure (openat2(2)).
+    fn open_how(&mut self, mut c: Call) -> Option<Begun> {
+        c.a[2] = process::word(c.thread, c.a[2])?;
+        self.open(c)
+    }
+
+    fn make(&mut self, c: Call) -> Option<Begun> {
+        Some(create(c, self.given(c, 0, false)?))
+    }
+
+    fn make_link(&mut self, c: Call) -> Option<Begun> {
+        Some(create(c, self.given(c, 1, false)?))
+    }
+
+    /// Of nodes only files are followed; a type of 0 is a file too (mknod(2)).
+    fn make_node(&mut self, c: Call) -> Option<Begun> {
+        match c.a[2] as u32 & libc::S_IFMT {
+            0 | libc::S_IFREG => self.make(c),
+            _ => None,
+        }
+    }
+
+    fn unlink(&mut self, mut c: Call) -> Option<Begun> {
+        let place = self.given(c, 0, false)?;
+        if c.a[2] & REMOVED_FOLDER != 0 {
+            c.name = "rmdir";
+        }
+        let act = Act::Unlink { name: place.name };
+        Some(done(c, place.path, vec![act]))
+    }
+
+    fn rename(&mut self, mut c: Call) -> Option<Begun> {
+        c.a[4] = 0;
+        self.rename_how(c)
+    }
+
+    /// A file that leaves the folder is gone, and one that comes in is new; between two names of one file a rename does
+    /// nothing (rename(2)).
+    fn rename_how(&mut self, c: Call) -> Option<Begun> {
+        let from = self.given(c, 0, false);
+        let to = self.given(c, 2, false);
         let full = |place: &ResolvedName| self.inode_of(&place.full);
         let shown = |place: &Option<ResolvedName>| match place {
             Some(place) => place.path.clone(),
@@ -293,13 +325,13 @@ impl Recorder {
         let (acts, path) = match (from, to) {
             (None, None) => return None,
             (Some(from), None) => (vec![Act::Unlink { name: from.name }], from.path),
-            (None, Some(to)) => return self.create("rename", to),
+            (None, Some(to)) => return Some(create(c, to)),
             (Some(from), Some(to)) => {
                 let (inode, target) = (full(&from)?, full(&to));
                 if target == Some(inode) {
                     return None;
                 }
-                let act = match (flags & libc::RENAME_EXCHANGE, target) {
+                let act = match (c.a[4] as u32 & libc::RENAME_EXCHANGE, target) {
                     (0, target) => Act::Rename {
                         from: from.name,
                         to: to.name,
@@ -313,158 +345,51 @@ impl Recorder {
                 (vec![act], to.path)
             }
         };
-        let mut begun = self.done("rename", path, acts);
+        let mut begun = done(c, path, acts);
         begun.shown = shown;
         Some(begun)
     }
 
-    fn link(&self, thread: i32, a: [u64; 4], flags: i32) -> Option<Begun> {
-        let path = process::path(thread, a[1])?;
+    /// With an empty path the descriptor itself is linked (AT_EMPTY_PATH): so a file without a name gets one.
+    fn link(&mut self, c: Call) -> Option<Begun> {
+        let path = process::path(c.thread, c.a[1])?;
         let inode = if path.as_os_str().is_empty() {
-            self.inode(&process::file_metadata(thread, a[0] as i32)?)
+            self.inode(&process::file_metadata(c.thread, c.a[0] as i32)?)
         } else {
-            let source = process::meant(thread, a[0] as i32, &path)?;
-            match flags & libc::AT_SYMLINK_FOLLOW {
+            let source = process::meant(c.thread, c.a[0] as i32, &path)?;
+            match c.a[4] as i32 & libc::AT_SYMLINK_FOLLOW {
                 0 => self.inode_of(&source),
                 _ => self.inode(&fs::metadata(source).ok()?),
             }
         };
-        let to = self.given(thread, a[2], a[3], false)?;
+        let to = self.given(c, 2, false)?;
         let Some(inode) = inode else {
-            return self.create("link", to);
+            return Some(create(c, to));
         };
         let name = to.name;
-        Some(self.done("link", to.path, vec![Act::Link { name, inode }]))
+        Some(done(c, to.path, vec![Act::Link { name, inode }]))
     }
 
-    fn memory(&mut self, thread: i32, call: i64, a: [u64; 6]) -> Option<Begun> {
-        let mapping = |at: u64, length: u64| {
-            let process = self.threads.get(&thread)?.process;
-            let mappings = &self.processes.get(&process)?.mappings;
-            let meets = |m: &&Mapping| at < m.start + m.length && at + length > m.start;
-            mappings.iter().rev().find(meets).cloned()
-        };
-        let writes = a[2] as i32 & libc::PROT_WRITE != 0;
-        match call {
-            libc::SYS_msync if a[2] as i32 & libc::MS_SYNC != 0 => {
-                let mapping = mapping(a[0], a[1])?;
-                let from = a[0].saturating_sub(mapping.start) + mapping.offset;
-                let end = a[0] + a[1].next_multiple_of(4096);
-                let end = end.min(mapping.start + mapping.length) - mapping.start + mapping.offset;
-                let act = Act::Sync {
-                    inode: mapping.inode,
-                    how: Sync::Mapped,
-                    range: Some((from, end)),
-                };
-                let path = format!("{}, [{from}, {end})", mapping.path);
-                Some(self.done("msync", path, vec![act]))
-            }
-            libc::SYS_mprotect if writes => {
-                let mapping = mapping(a[0], a[1])?;
-                self.mapped.entry(mapping.inode).or_insert(mapping);
-                None
-            }
-            libc::SYS_mremap => {
-                let mut mapping = mapping(a[0], a[1])?;
-                mapping.offset += a[0].saturating_sub(mapping.start);
-                mapping.length = a[2];
-                Some(self.map(mapping))
-            }
-            libc::SYS_mmap if a[3] as i32 & 0xf != libc::MAP_PRIVATE && a[4] as i32 >= 0 => {
-                let (inode, path) = self.held(thread, a[4])?;
-                let mapping = Mapping {
-                    start: 0,
-                    length: a[1],
-                    offset: a[5],
-                    inode,
-                    path,
-                    file: process::reopen(thread, a[4] as i32)?.into(),
-                    site: self.site(thread),
-                };
-                if writes {
-                    self.mapped.entry(inode).or_insert(mapping.clone());
-                }
-                Some(self.map(mapping))
-            }
-            _ => None,
-        }
+    fn truncate(&mut self, c: Call) -> Option<Begun> {
+        let path = process::path(c.thread, c.a[0])?;
+        let place = self.place(c.thread, libc::AT_FDCWD, &path, true)?;
+        self.resize(c, (self.inode_of(&place.full)?, place.path))
     }
 
-    fn map(&self, mapping: Mapping) -> Begun {
-        let mut begun = self.done("mmap", mapping.path.clone(), Vec::new());
-        begun.pending = PendingAct::Map(mapping);
-        begun
+    fn truncate_open(&mut self, c: Call) -> Option<Begun> {
+        self.resize(c, self.held(c.thread, c.a[0])?)
     }
 
-    fn write(&mut self, thread: i32, call: i64, a: [u64; 6]) -> Option<Begun> {
-        let (name, fd, at, flags) = match call {
-            libc::SYS_write => ("write", a[0], At::Position, 0),
-            libc::SYS_writev => ("writev", a[0], At::Position, 0),
-            libc::SYS_sendfile => ("sendfile", a[0], At::Position, 0),
-            libc::SYS_pwrite64 => ("pwrite", a[0], At::Offset(a[3]), 0),
-            libc::SYS_pwritev => ("pwritev", a[0], At::Offset(a[3]), 0),
-            libc::SYS_pwritev2 if a[3] == u64::MAX => ("pwritev2", a[0], At::Position, a[5]),
-            libc::SYS_pwritev2 => ("pwritev2", a[0], At::Offset(a[3]), a[5]),
-            libc::SYS_splice | libc::SYS_copy_file_range => {
-                let at = match a[3] {
-                    0 => At::Position,
-                    word => At::Word(word),
-                };
-                let splice = call == libc::SYS_splice;
-                (
-                    if splice { "splice" } else { "copy_file_range" },
-                    a[2],
-                    at,
-                    0,
-                )
-            }
-            libc::SYS_ioctl if CLONING.contains(&a[1]) => {
-                let (inode, path) = self.held(thread, a[0])?;
-                let mut begun = self.done("ioctl", format!("{path}, FICLONE"), Vec::new());
-                let fd = a[0] as i32;
-                begun.pending = PendingAct::Whole { fd, inode };
-                return Some(begun);
-            }
-            libc::SYS_ftruncate => {
-                let (inode, path) = self.held(thread, a[0])?;
-                let act = Act::Resize { inode, size: a[1] };
-                return Some(self.done("ftruncate", format!("{path}, {}", a[1]), vec![act]));
-            }
-            libc::SYS_fallocate => {
-                return self.allocate(thread, a[0], a[1] as i32, (a[2], a[3]));
-            }
-            libc::SYS_sendto => ("send", a[0], At::Position, 0),
-            libc::SYS_sendmsg => ("sendmsg", a[0], At::Position, 0),
-            libc::SYS_sendmmsg => ("sendmmsg", a[0], At::Position, 0),
-            libc::SYS_io_submit => {
-                self.note("io_submit (Linux AIO) is not recorded; what it wrote is missing");
-                return None;
-            }
-            _ => return None,
-        };
-        let metadata = process::file_metadata(thread, fd as i32)?;
-        let Some((inode, path)) = self.held(thread, fd) else {
-            return self.acknowledge(thread, (name, call), (fd, &metadata), a);
-        };
-        let mut begun = self.done(name, path, Vec::new());
-        let fd = fd as i32;
-        begun.pending = PendingAct::Write {
-            fd,
-            inode,
-            at,
-            flags,
-        };
-        Some(begun)
+    fn resize(&self, c: Call, (inode, path): (Inode, String)) -> Option<Begun> {
+        let size = c.a[1];
+        let act = Act::Resize { inode, size };
+        Some(done(c, format!("{path}, {size}"), vec![act]))
     }
 
-    fn allocate(
-        &mut self,
-        thread: i32,
-        fd: u64,
-        mode: i32,
-        (from, length): (u64, u64),
-    ) -> Option<Begun> {
-        let (inode, path) = self.held(thread, fd)?;
+    /// Holes and ranges of zeros are writes of zeros; a size that grows is set.
+    fn allocate(&mut self, c: Call) -> Option<Begun> {
+        let (mode, from, length) = (c.a[1] as i32, c.a[2], c.a[3]);
+        let (inode, path) = self.held(c.thread, c.a[0])?;
         let size = self.tree.content(inode)?.size();
         let mut acts = Vec::new();
         let keeps = mode & libc::FALLOC_FL_KEEP_SIZE != 0;
@@ -485,11 +410,132 @@ impl Recorder {
                 size: from + length,
             });
         }
-        Some(self.done(
-            "fallocate",
+        Some(done(
+            c,
             format!("{path}, [{from}, {})", from + length),
             acts,
         ))
+    }
+
+    /// An ioctl may share another file's blocks, so that any byte may differ afterwards.
+    fn clone_blocks(&mut self, c: Call) -> Option<Begun> {
+        if !CLONING.contains(&c.a[1]) {
+            return None;
+        }
+        let (inode, path) = self.held(c.thread, c.a[0])?;
+        let mut begun = done(c, format!("{path}, FICLONE"), Vec::new());
+        let fd = c.a[0] as i32;
+        begun.pending = PendingAct::Whole { fd, inode };
+        Some(begun)
+    }
+
+    fn sync(&mut self, c: Call) -> Option<Begun> {
+        let (inode, path) = self.held(c.thread, c.a[0])?;
+        let how = match c.name {
+            "fsync" => Sync::All,
+            _ => Sync::Data,
+        };
+        let range = None;
+        Some(done(c, path, vec![Act::Sync { inode, how, range }]))
+    }
+
+    fn sync_all(&mut self, c: Call) -> Option<Begun> {
+        Some(done(c, String::new(), vec![Act::SyncAll]))
+    }
+
+    fn sync_system(&mut self, c: Call) -> Option<Begun> {
+        let same = process::file_metadata(c.thread, c.a[0] as i32)?.dev() == self.device;
+        if same { self.sync_all(c) } else { None }
+    }
+
+    /// The latest mapping of a process that has some of these bytes.
+    fn mapping(&self, c: Call) -> Option<Mapping> {
+        let (at, length) = (c.a[0], c.a[1]);
+        let process = self.threads.get(&c.thread)?.process;
+        let mappings = &self.processes.get(&process)?.mappings;
+        let meets = |m: &&Mapping| at < m.start + m.length && at + length > m.start;
+        mappings.iter().rev().find(meets).cloned()
+    }
+
+    /// Without MS_SYNC an msync does nothing since Linux 2.6.19 (msync(2)).
+    fn sync_mapping(&mut self, c: Call) -> Option<Begun> {
+        if c.a[2] as i32 & libc::MS_SYNC == 0 {
+            return None;
+        }
+        let mapping = self.mapping(c)?;
+        let from = c.a[0].saturating_sub(mapping.start) + mapping.offset;
+        let end = c.a[0] + c.a[1].next_multiple_of(4096);
+        let end = end.min(mapping.start + mapping.length) - mapping.start + mapping.offset;
+        let act = Act::Sync {
+            inode: mapping.inode,
+            how: Sync::Mapped,
+            range: Some((from, end)),
+        };
+        let path = format!("{}, [{from}, {end})", mapping.path);
+        Some(done(c, path, vec![act]))
+    }
+
+    /// A mapping that becomes writable is compared from now on.
+    fn protect(&mut self, c: Call) -> Option<Begun> {
+        if c.a[2] as i32 & libc::PROT_WRITE != 0 {
+            let mapping = self.mapping(c)?;
+            self.mapped.entry(mapping.inode).or_insert(mapping);
+        }
+        None
+    }
+
+    fn move_mapping(&mut self, c: Call) -> Option<Begun> {
+        let mut mapping = self.mapping(c)?;
+        mapping.offset += c.a[0].saturating_sub(mapping.start);
+        mapping.length = c.a[2];
+        Some(mapped(c, mapping))
+    }
+
+    /// A private mapping never reaches its file, and one without a descriptor has none.
+    fn map(&mut self, c: Call) -> Option<Begun> {
+        // MAP_SHARED_VALIDATE is 3: the kinds of mappings are a number and no bits.
+        if c.a[3] as i32 & 0xf == libc::MAP_PRIVATE || (c.a[4] as i32) < 0 {
+            return None;
+        }
+        let (inode, path) = self.held(c.thread, c.a[4])?;
+        let mapping = Mapping {
+            start: 0,
+            length: c.a[1],
+            offset: c.a[5],
+            inode,
+            path,
+            file: process::reopen(c.thread, c.a[4] as i32)?.into(),
+            site: self.site(c.thread),
+        };
+        if c.a[2] as i32 & libc::PROT_WRITE != 0 {
+            self.mapped.entry(inode).or_insert(mapping.clone());
+        }
+        Some(mapped(c, mapping))
+    }
+
+    /// What is written to a file below the folder is an operation; what is written elsewhere may be a promise.
+    fn write(&mut self, c: Call, fd: u64, place: Place, text: Text) -> Option<Begun> {
+        let metadata = process::file_metadata(c.thread, fd as i32)?;
+        let Some((inode, path)) = self.held(c.thread, fd) else {
+            return self.acknowledge(c, (fd, &metadata), text);
+        };
+        let mut begun = done(c, path, Vec::new());
+        begun.pending = PendingAct::Write {
+            fd: fd as i32,
+            inode,
+            at: match (place, c.a[3]) {
+                (Place::Offset, offset) if offset != u64::MAX => At::Offset(offset),
+                (Place::Word, word) if word != 0 => At::Word(word),
+                _ => At::Position,
+            },
+            flags: if c.name == WITH_FLAGS { c.a[5] } else { 0 },
+        };
+        Some(begun)
+    }
+
+    fn leave_out(&mut self, _: Call) -> Option<Begun> {
+        self.note("io_submit (Linux AIO) is not recorded; what it wrote is missing");
+        None
     }
 
     /// Whether the text for a descriptor is kept: of any socket, or of the first process's descriptor by its number, and
@@ -510,10 +556,9 @@ impl Recorder {
     /// asked for, or for a socket.
     fn acknowledge(
         &mut self,
-        thread: i32,
-        (name, call): (&str, i64),
+        c: Call,
         (fd, metadata): (u64, &fs::Metadata),
-        a: [u64; 6],
+        text: Text,
     ) -> Option<Begun> {
         let (output, socket) = (
             self.outputs
@@ -521,7 +566,7 @@ impl Recorder {
                 .position(|known| *known == identity(metadata)),
             metadata.file_type().is_socket(),
         );
-        let kept = self.is_kept(thread, fd as i32, identity(metadata), socket);
+        let kept = self.is_kept(c.thread, fd as i32, identity(metadata), socket);
         let other = match output {
             Some(0) => OtherAcks::Output,
             Some(_) => OtherAcks::Error,
@@ -532,221 +577,55 @@ impl Recorder {
         if !kept {
             self.other_acks.insert(other);
         }
-        let text = match call {
-            _ if !kept => Vec::new(),
-            libc::SYS_write | libc::SYS_pwrite64 | libc::SYS_sendto => {
-                process::text(thread, a[1], a[2])
-            }
-            libc::SYS_sendmsg => process::message(thread, a[1]),
-            libc::SYS_writev | libc::SYS_pwritev | libc::SYS_pwritev2 => {
-                process::gathered(thread, a[1], a[2])
-            }
-            _ => {
-                self.note(
-                    "the program acknowledged by sendmmsg, splice or sendfile; {acks} lacks it",
-                );
-                Vec::new()
-            }
-        };
+        let text = if kept { self.text(c, text) } else { Vec::new() };
         let to = ["standard output", "standard error"];
         let to = match output {
             Some(number) => to[number].to_owned(),
             None if socket => "a socket".to_owned(),
             None => format!("descriptor {fd}"),
         };
-        let mut begun = self.done(name, to, Vec::new());
+        let mut begun = done(c, to, Vec::new());
         begun.path = String::new();
-        begun.site = self.site(thread);
-        self.compare_mapped(thread, begun.site);
-        let operation = self.push(thread, &begun, Act::Acknowledge { text });
+        begun.site = self.site(c.thread);
+        self.compare_mapped(c.thread, begun.site);
+        let operation = self.push(c.thread, &begun, Act::Acknowledge { text });
         begun.pending = PendingAct::Acknowledge { operation };
         Some(begun)
     }
 
-    pub(super) fn end(&mut self, thread: i32, begun: Begun, answer: i64) {
-        if let PendingAct::Acknowledge { operation } = begun.pending {
-            if let Act::Acknowledge { text } = &mut self.operations[operation].act {
-                text.truncate(answer.max(0) as usize);
+    /// Reads the text that a call is about to write.
+    fn text(&mut self, c: Call, text: Text) -> Vec<u8> {
+        match text {
+            Text::Bytes => process::text(c.thread, c.a[1], c.a[2]),
+            Text::Vector => process::gathered(c.thread, c.a[1], c.a[2]),
+            Text::Message => process::message(c.thread, c.a[1]),
+            Text::Unread => {
+                self.note(
+                    "the program acknowledged by sendmmsg, splice or sendfile; {acks} lacks it",
+                );
+                Vec::new()
             }
-            return;
-        }
-        if answer < 0 {
-            return;
-        }
-        match begun.pending {
-            PendingAct::Done(ref acts) => {
-                for act in acts.clone() {
-                    self.push(thread, &begun, act);
-                }
-            }
-            PendingAct::Create { ref name, ref path } => self.created(thread, &begun, name, path),
-            PendingAct::Anonymous => {
-                if let Some(metadata) = process::file_metadata(thread, answer as i32) {
-                    let inode = self.tree.add(FileNode::empty_file(), metadata.mode());
-                    self.start.add(FileNode::empty_file(), metadata.mode());
-                    self.inodes.insert(identity(&metadata), inode);
-                }
-            }
-            PendingAct::Write {
-                fd,
-                inode,
-                ref at,
-                flags,
-            } => {
-                let length = answer as u64;
-                if let Some((offset, sync)) = written(thread, fd, at, flags, length) {
-                    self.wrote(thread, &begun, (fd, inode), (offset, length), sync);
-                }
-            }
-            PendingAct::Whole { fd, inode } => {
-                let length = process::file_metadata(thread, fd).map_or(0, |m| m.len());
-                self.grown |= length > MOST_BYTES;
-                if self.grown {
-                    return;
-                }
-                self.wrote(thread, &begun, (fd, inode), (0, length), None);
-            }
-            PendingAct::Map(mut mapping) => {
-                mapping.start = answer as u64;
-                let process = self.threads.get(&thread).map_or(thread, |t| t.process);
-                self.processes
-                    .entry(process)
-                    .or_default()
-                    .mappings
-                    .push(mapping);
-            }
-            PendingAct::Acknowledge { .. } => {}
-        }
-    }
-
-    fn created(&mut self, thread: i32, begun: &Begun, name: &Name, path: &Path) {
-        let Ok(metadata) = fs::symlink_metadata(path) else {
-            return;
-        };
-        let kind = metadata.file_type();
-        let node = if kind.is_dir() {
-            FileNode::empty_folder()
-        } else if kind.is_symlink() {
-            FileNode::Link(fs::read_link(path).unwrap_or_default().as_os_str().into())
-        } else if kind.is_file() {
-            FileNode::empty_file()
-        } else {
-            return;
-        };
-        if kind.is_dir() && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) {
-            self.note("a folder that was moved in from elsewhere is not recorded");
-        }
-        let inode = self.tree.add(node.clone(), metadata.mode());
-        self.start.add(node, metadata.mode());
-        self.inodes.insert(identity(&metadata), inode);
-        let name = name.clone();
-        self.push(thread, begun, Act::Create { name, inode });
-        // A file that is moved in from elsewhere brings its contents.
-        self.grown |= kind.is_file() && metadata.len() > MOST_BYTES;
-        if kind.is_file()
-            && !self.grown
-            && metadata.len() > 0
-            && let Ok(content) =
-                File::open(path).and_then(|f| FileContent::read(&f, metadata.len(), &|| true))
-        {
-            let data = content.bytes();
-            let offset = 0;
-            self.push(
-                thread,
-                begun,
-                Act::Write {
-                    inode,
-                    offset,
-                    data,
-                },
-            );
-        }
-    }
-
-    fn wrote(
-        &mut self,
-        thread: i32,
-        begun: &Begun,
-        (fd, inode): (i32, Inode),
-        (offset, length): (u64, u64),
-        sync: Option<Sync>,
-    ) {
-        let Some(data) = process::held(thread, fd, offset, length as usize) else {
-            self.note(
-                "a file that was written could not be read back; what was written is missing",
-            );
-            return;
-        };
-        let end = offset + length;
-        let mut begun = Begun {
-            shown: begun.shown.replace(')', &format!(", [{offset}, {end}))")),
-            path: begun.path.clone(),
-            pending: PendingAct::Anonymous,
-            site: begun.site,
-        };
-        self.push(
-            thread,
-            &begun,
-            Act::Write {
-                inode,
-                offset,
-                data,
-            },
-        );
-        if let Some(how) = sync {
-            let range = Some((offset, end));
-            begun.shown = format!("O_SYNC of {}", begun.shown);
-            self.push(thread, &begun, Act::Sync { inode, how, range });
         }
     }
 }
 
-/// Turns a call that only x86-64 has into the general one, which takes a folder.
-#[cfg(target_arch = "x86_64")]
-fn general(call: i64, a: [u64; 6]) -> (i64, [u64; 6]) {
-    let here = libc::AT_FDCWD as u64;
-    match call {
-        libc::SYS_open => (libc::SYS_openat, [here, a[0], a[1], a[2], 0, 0]),
-        libc::SYS_creat => {
-            let flags = (libc::O_CREAT | libc::O_TRUNC | libc::O_WRONLY) as u64;
-            (libc::SYS_openat, [here, a[0], flags, a[1], 0, 0])
-        }
-        libc::SYS_rename => (libc::SYS_renameat2, [here, a[0], here, a[1], 0, 0]),
-        libc::SYS_link => (libc::SYS_linkat, [here, a[0], here, a[1], 0, 0]),
-        libc::SYS_unlink => (libc::SYS_unlinkat, [here, a[0], 0, 0, 0, 0]),
-        libc::SYS_rmdir => {
-            let flags = libc::AT_REMOVEDIR as u64;
-            (libc::SYS_unlinkat, [here, a[0], flags, 0, 0, 0])
-        }
-        libc::SYS_mkdir => (libc::SYS_mkdirat, [here, a[0], a[1], 0, 0, 0]),
-        libc::SYS_mknod => (libc::SYS_mknodat, [here, a[0], a[1], a[2], 0, 0]),
-        libc::SYS_symlink => (libc::SYS_symlinkat, [a[0], here, a[1], 0, 0, 0]),
-        _ => (call, a),
+fn mapped(c: Call, mapping: Mapping) -> Begun {
+    let mut begun = done(c, mapping.path.clone(), Vec::new());
+    begun.pending = PendingAct::Map(mapping);
+    begun
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_call_is_in_the_tables_once_and_an_old_one_leads_to_a_newer() {
+        let mut numbers = stopping();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), CALLS.len() + OLD.len());
+        let known = |number: i64| CALLS.iter().any(|call| call.number == number);
+        assert!(OLD.iter().all(|&(old, new, _)| known(new) && !known(old)));
     }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn general(call: i64, a: [u64; 6]) -> (i64, [u64; 6]) {
-    (call, a)
-}
-
-/// Finds where a write of this many bytes began, and whether it was synced.
-fn written(thread: i32, fd: i32, at: &At, flags: u64, length: u64) -> Option<(u64, Option<Sync>)> {
-    let (position, of_file) = process::position(thread, fd)?;
-    let size = || process::file_metadata(thread, fd).map(|m| m.len());
-    let appends = of_file & libc::O_APPEND != 0 || flags & libc::RWF_APPEND as u64 != 0;
-    let end = match at {
-        At::Offset(_) if appends => size()?,
-        At::Offset(offset) => offset + length,
-        At::Position => position,
-        At::Word(word) => process::word(thread, *word)?,
-    };
-    let sync = if of_file & SYNC != 0 || flags & libc::RWF_SYNC as u64 != 0 {
-        Some(Sync::All)
-    } else if of_file & DATA_SYNC != 0 || flags & libc::RWF_DSYNC as u64 != 0 {
-        Some(Sync::Data)
-    } else {
-        None
-    };
-    (length > 0).then_some((end.checked_sub(length)?, sync))
 }

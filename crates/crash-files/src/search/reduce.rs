@@ -2,8 +2,9 @@
 
 use sardonyx_crash_test::Result;
 use sardonyx_crash_test::recovery::ending::Ended;
+use sardonyx_crash_test::search::fewest::fewest;
 
-use crate::image_choice::{Choice, FolderImage, ImageKind, OperationPart, parts};
+use crate::image_choice::{Choice, FolderImage, OperationPart, Part, parts};
 use crate::model::Model;
 
 /// The reason for an image's failure: the early parts are there, and the late parts are missing.
@@ -21,22 +22,26 @@ pub struct Reduced {
 /// Runs the recovery on an image. Returns its end if that is a violation.
 pub type Try<'a> = dyn FnMut(&FolderImage) -> Result<Option<(Ended, String)>> + 'a;
 
-/// Reduces the image; `None` if it does not fail again.
+/// Reduces an image that failed, with this end; `None` if the result does not fail again.
+///
+/// The image with everything until the cut decides what is looked for: if it fails, the fault is in the program's own
+/// order. Else the fewest parts are looked for without which everything fails, and then the fewest that must be there
+/// for it.
 ///
 /// # Errors
 /// As of a recovery; the time is over.
-pub fn reduce(model: &Model, image: &FolderImage, run: &mut Try<'_>) -> Result<Option<Reduced>> {
-    let (Some(_), Some(mut last)) = (run(image)?, run(image)?) else {
-        return Ok(None);
-    };
+pub fn reduce(
+    model: &Model,
+    image: &FolderImage,
+    mut last: (Ended, String),
+    run: &mut Try<'_>,
+) -> Result<Option<Reduced>> {
     let optional = model.optional(image.cut);
     let mut smallest = image.clone();
     let mut fails = |choice: &Choice<'_>| -> Result<bool> {
         let tried = FolderImage {
-            cut: image.cut,
-            kind: ImageKind::Missing,
             present: choice.list(),
-            stale: image.stale,
+            ..image.clone()
         };
         let failed = run(&tried)?;
         let fails = failed.is_some();
@@ -45,8 +50,7 @@ pub fn reduce(model: &Model, image: &FolderImage, run: &mut Try<'_>) -> Result<O
         }
         Ok(fails)
     };
-    let whole = Choice::new(model, &optional, true);
-    if fails(&whole)? {
+    if fails(&Choice::new(model, &optional, true))? {
         let (early, late) = beside(model, image.cut);
         return Ok(Some(Reduced {
             early,
@@ -57,35 +61,35 @@ pub fn reduce(model: &Model, image: &FolderImage, run: &mut Try<'_>) -> Result<O
             in_order: true,
         }));
     }
-    let gone = |number: &u32| image.present.binary_search(number).is_err();
-    let missing: Vec<u32> = optional.iter().copied().filter(gone).collect();
-    let missing = shrink(parts(model, &missing), &mut |some| {
+    let without = |some: &[Part]| {
         let mut choice = Choice::new(model, &optional, true);
         some.iter()
             .for_each(|(_, effects)| choice.set(effects, false));
         choice.drop_needy();
-        fails(&choice)
-    })?;
-    let mut rest = Choice::new(model, &optional, true);
-    missing
-        .iter()
-        .for_each(|(_, effects)| rest.set(effects, false));
-    rest.drop_needy();
-    let there = parts(model, &rest.list());
-    let early = shrink(there, &mut |some| {
+        choice
+    };
+    let gone = |number: &u32| image.present.binary_search(number).is_err();
+    let missing: Vec<u32> = optional.iter().copied().filter(gone).collect();
+    let mut missing = parts(model, &missing);
+    fewest(&mut missing, u32::MAX, |some| fails(&without(some)))?;
+    let mut early = parts(model, &without(&missing).list());
+    let mut with = |some: &[Part]| {
         let mut choice = Choice::new(model, &optional, false);
         some.iter()
             .for_each(|(_, effects)| choice.set(effects, true));
         choice.add_needed();
         fails(&choice)
-    })?;
+    };
+    // What is sure may fail by itself: then nothing was early.
+    match with(&[])? {
+        true => early.clear(),
+        false => fewest(&mut early, u32::MAX, with)?,
+    }
     // An image that fails by chance has led here by chance.
     let Some(last) = run(&smallest)? else {
         return Ok(None);
     };
-    let names = |found: &[(OperationPart, Vec<u32>)]| {
-        found.iter().map(|(part, _)| *part).collect::<Vec<_>>()
-    };
+    let names = |found: &[Part]| found.iter().map(|(part, _)| *part).collect();
     Ok(Some(Reduced {
         early: names(&early),
         late: names(&missing),
@@ -109,43 +113,4 @@ fn beside(model: &Model, cut: u32) -> (Vec<OperationPart>, Vec<OperationPart>) {
     let before = end.checked_sub(1).map(part);
     let after = (end < model.effects.len() as u32).then(|| part(end));
     (before.into_iter().collect(), after.into_iter().collect())
-}
-
-/// A smallest part of some items for which a test holds, as it does for all of them.
-fn shrink<T: Clone>(
-    mut items: Vec<T>,
-    test: &mut dyn FnMut(&[T]) -> Result<bool>,
-) -> Result<Vec<T>> {
-    if test(&[])? {
-        return Ok(Vec::new());
-    }
-    let mut size = items.len().div_ceil(2);
-    while size > 0 && !items.is_empty() {
-        let mut from = 0;
-        while from < items.len() && items.len() > 1 {
-            let end = (from + size).min(items.len());
-            let without = [&items[..from], &items[end..]].concat();
-            if !without.is_empty() && test(&without)? {
-                items = without;
-            } else {
-                from = end;
-            }
-        }
-        size /= 2;
-    }
-    Ok(items)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_a_test_needs_is_left() {
-        let needs = |some: &[u32]| Ok(some.contains(&3) && some.contains(&17));
-        let left = shrink((0..40).collect(), &mut { needs }).unwrap();
-        assert_eq!(left, [3, 17]);
-        let none = shrink(vec![1, 2], &mut |_| Ok(true)).unwrap();
-        assert!(none.is_empty());
-    }
 }

@@ -5,15 +5,16 @@
 //! and subsets drawn from a seed. Where few lines are pending all combinations are tried.
 
 pub mod copy;
-pub mod file_copy;
-pub mod touched;
+pub mod grounds;
 
 use std::fmt::Write;
+use std::ops::ControlFlow;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_trace::line::Line;
 
-use crate::recording::persistence::{Course, Cut, PendingState, Platform, Visit, recent, replay};
+use crate::recording::persistence::{Course, Cut, PendingState, Rise, Visit, replay};
+use crate::recording::platform::Platform;
 use crate::recording::versions::hash_of;
 use crate::recording::{LINE, Recording};
 use crate::{CrashTestError, Result};
@@ -119,26 +120,20 @@ impl<'a> Floors<'a> {
     /// Goes to a cut, and calls `changed` with each line whose floor has changed, and its version.
     pub fn go(&mut self, cut: u32, mut changed: impl FnMut(u32, u32)) {
         let to = self.course.cuts[cut as usize].rises;
-        while self.rises < to {
-            let rise = self.course.rises[self.rises as usize];
-            self.set(rise.slot, rise.to, &mut changed);
-            self.rises += 1;
+        while self.rises != to {
+            let forward = self.rises < to;
+            self.rises -= u32::from(!forward);
+            let Rise { slot, from, to } = self.course.rises[self.rises as usize];
+            self.rises += u32::from(forward);
+            let version = if forward { to } else { from };
+            let old = std::mem::replace(&mut self.floor[slot as usize], version);
+            // The hash is an XOR over all lines, so one line's change costs no walk over the others.
+            if let Some(hash) = self.hash {
+                let differ = self.version_hash(slot, old) ^ self.version_hash(slot, version);
+                self.hash = Some(hash ^ differ);
+            }
+            changed(slot, version);
         }
-        while self.rises > to {
-            self.rises -= 1;
-            let rise = self.course.rises[self.rises as usize];
-            self.set(rise.slot, rise.from, &mut changed);
-        }
-    }
-
-    fn set(&mut self, slot: u32, version: u32, changed: &mut impl FnMut(u32, u32)) {
-        let old = std::mem::replace(&mut self.floor[slot as usize], version);
-        // The hash is an XOR over all lines, so one line's change costs no walk over the others.
-        if let Some(hash) = self.hash {
-            let differ = self.version_hash(slot, old) ^ self.version_hash(slot, version);
-            self.hash = Some(hash ^ differ);
-        }
-        changed(slot, version);
     }
 
     /// A hash of an image at the present cut; equal contents have equal hashes.
@@ -261,6 +256,7 @@ pub struct Scope {
     pub acks: bool,
 }
 
+/// What becomes of an image that is offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
     Taken,
@@ -337,16 +333,16 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
         if self.ended {
             return;
         }
-        if self.pass.classes && !self.classes.insert(self.class(&over, kind, moment)) {
-            return;
-        }
         over.sort_unstable();
         // The recovery sees only bytes, so equal bytes are one image wherever in the program they come from.
         // Acknowledgements before the cut decide whether its answer is right, so they count too.
         let hash = mixed(self.floors.hash(&over), moment.acked);
+        if self.pass.classes && !self.classes.insert(self.class(&over, kind, moment)) {
+            return;
+        }
         if !self.seen.contains(&hash) {
             let image = Image {
-                cut: self.number,
+                cut: moment.number,
                 over,
                 kind,
             };
@@ -362,9 +358,10 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
 }
 
 impl<F: FnMut(Image) -> Given> Visit for Maker<'_, F> {
-    fn cut(&mut self, _: u32, _: u32, state: &PendingState) {
+    fn cut(&mut self, _: u32, _: u32, state: &PendingState) -> ControlFlow<()> {
         let number = self.number;
-        if !self.ended && (self.scope.start..self.scope.end).contains(&number) {
+        self.number += 1;
+        if (self.scope.start..self.scope.end).contains(&number) {
             let cut = self.floors.course.cuts[number as usize];
             let count = self.seen_kinds.entry(cut.signature).or_default();
             *count += 1;
@@ -373,7 +370,7 @@ impl<F: FnMut(Image) -> Given> Visit for Maker<'_, F> {
             let nth = *count - 1;
             if (self.pass.from..self.pass.to).contains(&nth) {
                 self.floors.go(number, |_, _| ());
-                self.at(&cut, state);
+                self.at(number, &cut, state);
                 // Of most cuts not all images are tried.
                 if !self.pass.classes {
                     self.cuts.push(number);
@@ -381,19 +378,19 @@ impl<F: FnMut(Image) -> Given> Visit for Maker<'_, F> {
             }
             self.ended |= !(self.go_on)();
         }
-        self.number += 1;
-    }
-
-    fn ended(&self) -> bool {
-        self.ended || self.number >= self.scope.end
+        match self.ended || self.number >= self.scope.end {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
     }
 }
 
 struct Moment<'s> {
+    number: u32,
     cut: Cut,
     state: &'s PendingState,
     all: Vec<Over>,
-    recent: Vec<u32>,
+    recent: &'s [u32],
     acked: u64,
 }
 
@@ -419,36 +416,35 @@ impl Moment<'_> {
 }
 
 impl<F: FnMut(Image) -> Given> Maker<'_, F> {
-    fn at(&mut self, cut: &Cut, state: &PendingState) {
-        let acked = match self.scope.acks {
-            true => self.recording.acked(self.recording.row(cut.event)) as u64,
-            false => 0,
+    fn at(&mut self, number: u32, cut: &Cut, state: &PendingState) {
+        let whole = |&slot: &u32| Over {
+            slot,
+            version: state.current[slot as usize],
+            words: WHOLE,
         };
-        let recent = match self.pass.kinds {
-            [Kind::None, Kind::All] | [Kind::None] | [Kind::All] => Vec::new(),
-            _ => recent(state),
-        };
-        let mut moment = Moment {
+        let moment = Moment {
+            number,
             cut: *cut,
             state,
-            all: Vec::new(),
-            recent,
-            acked,
+            all: state.pending.iter().map(whole).collect(),
+            recent: &state.recent,
+            acked: if self.scope.acks {
+                u64::from(cut.acked)
+            } else {
+                0
+            },
         };
-        moment.all = (state.pending.iter())
-            .map(|&slot| moment.whole(slot))
-            .collect();
         for &kind in self.pass.kinds {
             match kind {
                 Kind::None => self.offer(Vec::new(), kind, &moment),
                 Kind::All => self.offer(moment.all.clone(), kind, &moment),
                 Kind::Early => {
-                    for &slot in &moment.recent {
+                    for &slot in moment.recent {
                         self.offer(vec![moment.whole(slot)], kind, &moment);
                     }
                 }
                 Kind::Late => {
-                    for &slot in &moment.recent {
+                    for &slot in moment.recent {
                         self.offer(moment.without(&[slot]), kind, &moment);
                     }
                 }
@@ -471,7 +467,7 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
     }
 
     fn prefixes(&mut self, moment: &Moment<'_>) {
-        for &slot in &moment.recent {
+        for &slot in moment.recent {
             let whole = moment.whole(slot);
             let from = moment.state.floor[slot as usize] + 1;
             for version in between(from, whole.version, MIDDLES) {
@@ -486,7 +482,7 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
     fn up_to(&mut self, moment: &Moment<'_>) {
         let versions = |slot: u32| &self.recording.lines[slot as usize].versions;
         let mut events: Vec<u32> = Vec::new();
-        for &slot in &moment.recent {
+        for &slot in moment.recent {
             let from = moment.state.floor[slot as usize] + 1;
             let made = from..=moment.state.current[slot as usize];
             events.extend(made.map(|version| versions(slot).event(version)));
@@ -508,7 +504,7 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
     }
 
     fn torn(&mut self, moment: &Moment<'_>) {
-        for &slot in &moment.recent {
+        for &slot in moment.recent {
             let whole = moment.whole(slot);
             let floor = moment.state.floor[slot as usize];
             for words in torn(self.recording, floor, whole) {
@@ -568,10 +564,10 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
 
     /// Offers lines that have not been flushed for long: two at each cut, and others at the next.
     fn stale(&mut self, moment: &Moment<'_>) {
-        let stale = moment.without(&moment.recent);
+        let stale = moment.without(moment.recent);
         let count = stale.len().max(1);
         for i in 0..count.min(2) {
-            if let Some(&over) = stale.get((self.number as usize * 2 + i) % count) {
+            if let Some(&over) = stale.get((moment.number as usize * 2 + i) % count) {
                 self.offer(vec![over], Kind::Stale, moment);
             }
         }

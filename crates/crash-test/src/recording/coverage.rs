@@ -15,6 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use crate::recording::Recording;
+use crate::recording::sites::Ran;
 use crate::recording::source::{Frame, Sources, read};
 
 /// A report lists at most this many places.
@@ -63,32 +64,6 @@ const NO_EFFECT: [&str; 5] = [
     "pmemobj_tx_get_",
     "pmemobj_tx_set_",
 ];
-
-/// The code of one program that ran.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Ran {
-    program: u32,
-    ranges: Vec<(u64, u64)>,
-}
-
-impl Ran {
-    /// Builds it from the program's number, the first address, and lengths that ran and did not run, in turn.
-    pub fn from_lengths(told: &[u64]) -> Ran {
-        let (program, mut at) = (told.first().copied(), told.get(1).copied().unwrap_or(0));
-        let mut ranges = Vec::new();
-        for (number, length) in told.iter().skip(2).enumerate() {
-            let end = at.saturating_add(*length);
-            if number % 2 == 0 {
-                ranges.push((at, end));
-            }
-            at = end;
-        }
-        Ran {
-            program: program.unwrap_or(0) as u32,
-            ranges,
-        }
-    }
-}
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UnreachedSite {

@@ -3,7 +3,39 @@
 //! The version of a store is not kept: it is counted where events are read in order, and looked up in its line's
 //! versions for a single event.
 
-use crate::recording::{Act, Event, PersistenceUnit};
+use crate::recording::versions::PersistenceUnit;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// The line holds this version from now on, which is the version before if the store changed nothing.
+    Store {
+        slot: u32,
+        /// The version, as an index of the line's; 0 is what the line held before the recording.
+        version: u32,
+        past: bool,
+    },
+    /// A flush of a line that was stored to at some time.
+    Flush {
+        /// The line, as an index of [`Recording::lines`].
+        slot: u32,
+        ordered: bool,
+    },
+    /// A flush of a line of the files that was never stored to.
+    FlushClean,
+    /// A flush, or a store past the caches, of a line in no file that is cut.
+    Foreign,
+    /// A fence, or another instruction that acts as one.
+    Fence,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    pub row: u64,
+    pub thread: u16,
+    /// A place in the program, or [`NOWHERE`].
+    pub site: u32,
+    pub act: Act,
+}
 
 /// The events of a recording, in the order of their rows unless [`Events::reorder`] has changed it; see the module.
 #[derive(Debug, Default)]

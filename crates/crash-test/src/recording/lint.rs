@@ -263,6 +263,8 @@ pub fn lint(recording: &Recording, source: bool) -> Result<Linted> {
     findings(recording, source, &races(recording)?)
 }
 
+/// In turn: faults of flushes and fences and values that were used too early are found; each is counted for the line of
+/// the user's own that a store has, or for the line that a flush or fence serves; and equal ones are one finding.
 fn findings(recording: &Recording, source: bool, pairs: &[RacePair]) -> Result<Linted> {
     if source {
         Sources::new(recording).check()?;
@@ -306,6 +308,7 @@ fn findings(recording: &Recording, source: bool, pairs: &[RacePair]) -> Result<L
             _ => None,
         };
         let offset = slot.map(|slot| u64::from(recording.lines[slot as usize].line) * 64);
+        // Before the user's own first store a library makes the pool, and nobody could have used it.
         let setup =
             first.is_some_and(|first| number < first) && !stack.first().is_some_and(Frame::own);
         let finding = places.entry((fault, place.clone(), setup, used.clone()));

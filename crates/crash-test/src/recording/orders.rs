@@ -14,7 +14,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_trace::{Op, TraceReader};
 
-use crate::recording::persistence::Platform;
+use crate::recording::platform::Platform;
 use crate::recording::{Act, Event, Recording};
 use crate::{CrashTestError, Result};
 
@@ -166,6 +166,10 @@ impl Look<'_> {
 
 /// Holds the thread from its row on, and finds which threads follow it, and until when. The order is empty if `end`
 /// comes at once.
+///
+/// Row by row: what is no access is passed over; an access of a thread that is held, that is not yet alive, or that needs
+/// what a held thread has yet to do is held as well; any other is done. The order ends where something that is held may
+/// already have come before what was done, or where every thread is held.
 fn hold(rows: &ThreadRows, thread: u16, row: u32, end: u32) -> HeldThreads {
     let mut look = Look {
         rows,
@@ -217,6 +221,7 @@ fn hold(rows: &ThreadRows, thread: u16, row: u32, end: u32) -> HeldThreads {
             if access {
                 look.owes(one);
                 let since = match one.what {
+                    // A store past the caches has no last access that it waited for.
                     AccessKind::Past => row,
                     _ if born => row,
                     _ => (rows.before(one.thread, at))

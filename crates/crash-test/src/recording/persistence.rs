@@ -10,67 +10,12 @@
 //! processor's own flushes and fences do nothing.
 
 use std::iter::Peekable;
+use std::ops::ControlFlow;
 
 use rustc_hash::FxHashMap;
 
+use crate::recording::platform::Platform;
 use crate::recording::{Act, NOWHERE, Recording};
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Platform {
-    /// Persistent is everything that has left the caches.
-    #[default]
-    Adr,
-    /// Persistent are the caches as well.
-    Eadr,
-    /// A file on a disk that writes a page of 4096 bytes whole or not at all; pages are written back at any time and in any order.
-    Pages,
-    /// A file on a disk that writes sectors of 512 bytes whole: the sectors of a page may be of different moments.
-    Sectors,
-}
-
-impl Platform {
-    pub fn named(name: &str) -> Option<Platform> {
-        match name {
-            "adr" => Some(Platform::Adr),
-            "eadr" => Some(Platform::Eadr),
-            "pages" => Some(Platform::Pages),
-            "sectors" => Some(Platform::Sectors),
-            _ => None,
-        }
-    }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Platform::Adr => "adr",
-            Platform::Eadr => "eadr",
-            Platform::Pages => "pages",
-            Platform::Sectors => "sectors",
-        }
-    }
-
-    /// The name of a unit that persists whole or not at all.
-    pub fn of_unit(self) -> &'static str {
-        match self {
-            Platform::Adr | Platform::Eadr => "line",
-            Platform::Pages => "page",
-            Platform::Sectors => "sector",
-        }
-    }
-
-    /// The bytes of a unit that persists whole or not at all.
-    pub fn unit(self) -> u32 {
-        match self {
-            Platform::Adr | Platform::Eadr => 64,
-            Platform::Pages => 4096,
-            Platform::Sectors => 512,
-        }
-    }
-
-    /// Whether the file lies behind the page cache, where msync and fsync count and flushes and fences do nothing.
-    pub fn is_disk(self) -> bool {
-        matches!(self, Platform::Pages | Platform::Sectors)
-    }
-}
 
 #[derive(Clone, Copy, Debug)]
 pub struct Rise {
@@ -89,6 +34,8 @@ pub struct Cut {
     pub signature: u32,
     /// The number of lines whose content is not certain.
     pub pending: u32,
+    /// The number of bytes that had been printed.
+    pub acked: u32,
 }
 
 /// Pending lines and the versions of all lines, while a recording is replayed.
@@ -99,6 +46,8 @@ pub struct PendingState {
     pub changed: Vec<u32>,
     /// Lines whose floor is not the version in the caches, in no order.
     pub pending: Vec<u32>,
+    /// Those of them that were stored to lately, the last one first.
+    pub recent: Vec<u32>,
     at: Vec<u32>,
     /// Links of the pending lines in the order of their last stores: each line's older and younger neighbour, and the
     /// youngest.
@@ -111,6 +60,9 @@ pub struct PendingState {
 }
 
 const OUT: u32 = u32::MAX;
+/// At most this many recently stored lines are tried one by one; the others are those that nobody flushes.
+const RECENT: usize = 16;
+const OLD: u32 = 4096;
 
 impl PendingState {
     fn new(lines: usize) -> PendingState {
@@ -119,6 +71,7 @@ impl PendingState {
             current: vec![0; lines],
             changed: vec![0; lines],
             pending: Vec::new(),
+            recent: Vec::new(),
             at: vec![OUT; lines],
             older: vec![OUT; lines],
             younger: vec![OUT; lines],
@@ -169,6 +122,16 @@ impl PendingState {
         })
     }
 
+    fn look_back(&mut self) {
+        let mut recent = std::mem::take(&mut self.recent);
+        recent.clear();
+        let changed = |slot: u32| self.changed[slot as usize];
+        let last = self.latest().next().map_or(0, changed);
+        let near = |&slot: &u32| last - changed(slot) < OLD;
+        recent.extend(self.latest().take(RECENT).take_while(near));
+        self.recent = recent;
+    }
+
     fn rise(&mut self, slot: u32, to: u32, told: &mut impl FnMut(Rise)) {
         let s = slot as usize;
         let from = self.floor[s];
@@ -190,13 +153,10 @@ impl PendingState {
 }
 
 pub trait Visit {
-    /// The power may fail before this event, after so many rises.
-    fn cut(&mut self, event: u32, rises: u32, state: &PendingState);
+    /// The power may fail before this event, after so many rises. The answer says whether to go on.
+    fn cut(&mut self, event: u32, rises: u32, state: &PendingState) -> ControlFlow<()>;
     /// A line's floor rises at this event.
     fn rise(&mut self, _: u32, _: Rise) {}
-    fn ended(&self) -> bool {
-        false
-    }
 }
 
 /// A number for the moment's kind, by which moments of one kind are known.
@@ -207,7 +167,7 @@ fn signature(recording: &Recording, state: &PendingState, event: usize) -> u32 {
     };
     let mix = |a: u64, b: u64| (a ^ b).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
     let mut sum = mix(u64::from(site), 1);
-    for slot in recent(state) {
+    for &slot in &state.recent {
         let (s, changed) = (slot as usize, state.changed[slot as usize] as usize);
         let what = match recording.events.site(changed) {
             NOWHERE => u64::from(state.current[s] - state.floor[s]) << 32,
@@ -224,28 +184,18 @@ fn signature(recording: &Recording, state: &PendingState, event: usize) -> u32 {
     (sum ^ sum >> 32) as u32
 }
 
-/// At most this many recently stored lines are tried one by one; the others are those that nobody flushes.
-const RECENT: usize = 16;
-const OLD: u32 = 4096;
-
-pub fn recent(state: &PendingState) -> Vec<u32> {
-    let changed = |slot: u32| state.changed[slot as usize];
-    let latest = state.latest().next().map_or(0, changed);
-    let recent = state.latest().take(RECENT);
-    recent
-        .take_while(|&slot| latest - changed(slot) < OLD)
-        .collect()
-}
-
 pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit) {
+    let saves_caches = matches!(platform, Platform::Eadr);
     let mut replay = Replay {
         state: PendingState::new(recording.lines.len()),
         rises: 0,
+        ended: false,
         promises: recording.promises.iter().copied().peekable(),
         visit,
     };
-    for (number, event) in recording.walk().enumerate() {
-        if replay.visit.ended() {
+    let events = recording.events.walk(recording.lines.len());
+    for (number, event) in events.enumerate() {
+        if replay.ended {
             return;
         }
         if recording.promises.binary_search(&(number as u32)).is_ok() {
@@ -254,14 +204,14 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
         match event.act {
             Act::FlushClean | Act::Foreign => {}
             // Reserve power writes the caches back, so a store is persistent as soon as it is in one.
-            Act::Store { slot, version, .. } if platform == Platform::Eadr => {
+            Act::Store { slot, version, .. } if saves_caches => {
                 if replay.state.current[slot as usize] != version {
                     replay.cut(number);
                     replay.state.store(slot, version, number as u32);
                     replay.rise(slot, version, number);
                 }
             }
-            _ if platform == Platform::Eadr => {}
+            _ if saves_caches => {}
             Act::Store {
                 slot,
                 version,
@@ -298,6 +248,7 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
 struct Replay<'v, V, P: Iterator<Item = u32>> {
     state: PendingState,
     rises: u32,
+    ended: bool,
     promises: Peekable<P>,
     visit: &'v mut V,
 }
@@ -307,11 +258,15 @@ impl<V: Visit, P: Iterator<Item = u32>> Replay<'_, V, P> {
         // At an acknowledgement the images may be those of the cut before, but more was acknowledged.
         let promised = self.promises.next_if(|&at| at as usize <= event).is_some();
         let state = &mut self.state;
+        if self.ended {
+            return;
+        }
         if !std::mem::take(&mut state.stored) && state.rises == self.rises && !promised {
             return; // the images are those of the cut before
         }
         self.rises = state.rises;
-        self.visit.cut(event as u32, self.rises, state);
+        state.look_back();
+        self.ended = self.visit.cut(event as u32, self.rises, state).is_break();
     }
 
     fn rise(&mut self, slot: u32, version: u32, event: usize) {
@@ -351,13 +306,15 @@ struct Making<'a> {
 }
 
 impl Visit for Making<'_> {
-    fn cut(&mut self, event: u32, rises: u32, state: &PendingState) {
+    fn cut(&mut self, event: u32, rises: u32, state: &PendingState) -> ControlFlow<()> {
         self.course.cuts.push(Cut {
             event,
             rises,
             signature: signature(self.recording, state, event as usize),
             pending: state.pending.len() as u32,
+            acked: self.recording.acked(self.recording.row(event)) as u32,
         });
+        ControlFlow::Continue(())
     }
 
     fn rise(&mut self, _: u32, rise: Rise) {

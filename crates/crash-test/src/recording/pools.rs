@@ -2,15 +2,14 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use sardonyx_base::regular;
 use sardonyx_trace::line::Line;
 use serde::Deserialize;
 
 use crate::interrupt::Interrupt;
-use crate::recording::provenance::is_plain;
-use crate::recording::{LINE, PersistenceUnit};
+use crate::recording::versions::{LINE, PersistenceUnit};
 use crate::{CrashTestError, Result};
 
 const PART: usize = 1 << 20;
@@ -121,6 +120,14 @@ pub(crate) fn is_within(line: u64) -> bool {
 
 fn within_all(line: u64) -> u64 {
     line.saturating_sub(FILES) % FILE_LINES
+}
+
+/// Whether it is a path as recorders write them: from the root, without `..`, with a name at its end. Copies of the
+/// files lie at these paths below a folder, and must not lie elsewhere.
+pub(crate) fn is_plain(path: &Path) -> bool {
+    let names = |part: Component<'_>| matches!(part, Component::Normal(_));
+    let below = path.strip_prefix("/").ok();
+    below.is_some_and(|below| below.components().all(names)) && path.file_name().is_some()
 }
 
 impl Pool {
@@ -424,6 +431,16 @@ fn beside(trace: &Path, hash: &str) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_of_a_recording_is_from_the_root_and_has_names_only() {
+        for plain in ["/a", "/a/b c/d", "/memfd:x (deleted)"] {
+            assert!(is_plain(Path::new(plain)), "{plain}");
+        }
+        for strange in ["", "/", "a", "a/b", "./a", "/a/../b", "/..", "../a"] {
+            assert!(!is_plain(Path::new(strange)), "{strange}");
+        }
+    }
 
     #[test]
     fn copies_lie_below_what_their_files_have_in_common() {

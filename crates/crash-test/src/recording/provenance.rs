@@ -1,14 +1,12 @@
 //! What a recording says about itself, checked before anything is read, mapped or written by it: a recording may come
 //! from somebody else.
 
-use std::path::{Component, Path};
-
 use rustc_hash::FxHashSet;
 use sardonyx_trace::Provenance;
 use serde::Deserialize;
 
 use crate::recording::pools::FileEntry;
-use crate::recording::{Module, Site};
+use crate::recording::sites::{Module, Ran, Site};
 use crate::recovery::ending::Ended;
 
 /// An entry of the provenance, or the default if there is none.
@@ -42,14 +40,6 @@ pub(crate) fn files(provenance: &Provenance) -> Result<Vec<FileEntry>, String> {
         })?;
     }
     Ok(files)
-}
-
-/// Whether it is a path as recorders write them: from the root, without `..`, with a name at its end. Copies of the
-/// files lie at these paths below a folder, and must not lie elsewhere.
-pub(crate) fn is_plain(path: &Path) -> bool {
-    let names = |part: Component<'_>| matches!(part, Component::Normal(_));
-    let below = path.strip_prefix("/").ok();
-    below.is_some_and(|below| below.components().all(names)) && path.file_name().is_some()
 }
 
 /// The places in the program. A place's caller comes before it, so that every stack has an end.
@@ -89,6 +79,13 @@ pub(crate) fn modules(provenance: &Provenance) -> Result<Vec<Module>, String> {
     }
 }
 
+/// The code that ran, of each program.
+pub(crate) fn ran(provenance: &Provenance) -> Result<Vec<Ran>, String> {
+    let told: Vec<Vec<u64>> = entry(provenance, "ran")?;
+    let of_program = |entry: Vec<u64>| Ran::from_lengths(&entry);
+    Ok(told.into_iter().map(of_program).collect())
+}
+
 /// How the program ended; recordings that were cut short, and old ones, do not say.
 pub(crate) fn ended(provenance: &Provenance) -> Result<Option<Ended>, String> {
     #[derive(Deserialize)]
@@ -120,7 +117,6 @@ pub(crate) fn acks(provenance: &Provenance) -> Result<Vec<(u64, String)>, String
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::interrupt::Interrupt;
     use crate::recording::Recording;
     use crate::recording::pools::{FILE_LINES, FILES, MOST_BYTES};
@@ -129,7 +125,7 @@ mod tests {
     use sardonyx_trace::line::Virtual;
     use sardonyx_trace::{Op, Record, TraceWriter};
     use serde_json::{Value, json};
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
 
     fn opened(change: impl FnOnce(&mut serde_json::Map<String, Value>)) -> Result<(), String> {
         let folder = tempfile::tempdir().unwrap();
@@ -179,16 +175,6 @@ mod tests {
                 .to_string();
             assert!(error.contains("the path of its file"), "{error}");
             assert_eq!(std::fs::read_to_string(&victim).unwrap(), "mine");
-        }
-    }
-
-    #[test]
-    fn a_path_of_a_recording_is_from_the_root_and_has_names_only() {
-        for plain in ["/a", "/a/b c/d", "/memfd:x (deleted)"] {
-            assert!(is_plain(Path::new(plain)), "{plain}");
-        }
-        for strange in ["", "/", "a", "a/b", "./a", "/a/../b", "/..", "../a"] {
-            assert!(!is_plain(Path::new(strange)), "{strange}");
         }
     }
 

@@ -6,6 +6,8 @@
 //! persistent, which [`lint`](super::lint) names as such, loads of locked instructions, which are mostly of locks, and what
 //! a thread learns through other memory than the files.
 
+use std::ops::ControlFlow;
+
 use rustc_hash::FxHashMap;
 use sardonyx_trace::{Op, TraceReader};
 
@@ -71,7 +73,9 @@ struct Sure<'a> {
 }
 
 impl Visit for Sure<'_> {
-    fn cut(&mut self, _: u32, _: u32, _: &PendingState) {}
+    fn cut(&mut self, _: u32, _: u32, _: &PendingState) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 
     fn rise(&mut self, event: u32, rise: Rise) {
         let versions = &self.recording.lines[rise.slot as usize].versions;
@@ -161,6 +165,11 @@ pub fn races(recording: &Recording) -> Result<Vec<RacePair>> {
     Ok(pairs(recording, &loads, &printed))
 }
 
+/// Finds loads of another thread's store that was not persistent yet, after which the loading thread made something
+/// persistent or printed something.
+///
+/// For each load in turn: its newest pending store must be another thread's and become sure some time; and the thread's
+/// own next store, or else its next output, must come before that.
 pub(crate) fn pairs(
     recording: &Recording,
     loads: &[Load],

@@ -1,15 +1,150 @@
-//! Reads the records of a recording, and keeps stores to the files that are cut, flushes of their lines, and fences.
+//! Opens a recording: checks what it says of itself, and reads its records, of which it keeps stores to the files that
+//! are cut, flushes of their lines, and fences.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 use sardonyx_trace::line::Line;
-use sardonyx_trace::{Op, Record, TraceReader};
+use sardonyx_trace::{Level, Op, Provenance, Record, TraceReader};
 
-use crate::recording::pools::{FileEntry, Pool, is_within, number, within};
+use crate::interrupt::Interrupt;
+use crate::recording::platform::Platform;
+use crate::recording::pools::{FileEntry, Pool, chosen, is_within, number, within};
+use crate::recording::provenance::{acks, ended, entry, files, modules, ran, sites};
 use crate::recording::versions::Versions;
-use crate::recording::{Act, Event, LINE, NOWHERE, PersistenceUnit, Recording};
+use crate::recording::{Acks, Act, Event, LINE, NOWHERE, PersistenceUnit, Recording};
 use crate::{CrashTestError, Result};
+
+/// Refuses a recording that lacks stores: one taken below the caches, a part, a mix, or one whose beginning was
+/// skipped.
+fn check_whole(provenance: &Provenance, again: &str) -> Result<(), String> {
+    if provenance.level != Level::Cpu {
+        return Err(format!(
+            "is of level memory, below the caches, and a crash test needs every store; record it again: {again}"
+        ));
+    }
+    if provenance.more.contains_key("cut") || provenance.more.contains_key("mixed") {
+        return Err("is a part or a mix of recordings; give the whole one".to_owned());
+    }
+    let window = provenance.more.get("window");
+    let skipped = |key: &str| window.is_some_and(|w| w[key].as_u64().unwrap_or(0) > 0);
+    if skipped("skip") || skipped("skip_instructions") {
+        return Err(format!(
+            "leaves out the beginning, and with it stores; record all of it: {again}"
+        ));
+    }
+    Ok(())
+}
+
+impl Recording {
+    /// Reads the recording at `path`, reduced to `pools`: files, or folders for all files in them.
+    ///
+    /// # Errors
+    /// It is not of level `cpu`, does not hold one of the files, or not from its beginning.
+    pub fn open(path: &Path, pools: &[PathBuf], interrupt: &Interrupt) -> Result<Recording> {
+        Recording::open_on(path, pools, Platform::Adr, interrupt)
+    }
+
+    /// Reads the recording in the units that persist on a platform. For a file on a disk the flushes and fences of the
+    /// processor are left out, because they do nothing.
+    pub fn open_on(
+        path: &Path,
+        pools: &[PathBuf],
+        platform: Platform,
+        interrupt: &Interrupt,
+    ) -> Result<Recording> {
+        let mut reader = TraceReader::open(path)?;
+        let provenance = reader.provenance().clone();
+        let again = format!(
+            "sardonyx trace record --level cpu --pc -- {}",
+            match &provenance.description {
+                words if words.is_empty() => "PROGRAM",
+                words => words,
+            }
+        );
+        let refused = |problem| CrashTestError::Request(format!("{}: {problem}", path.display()));
+        check_whole(&provenance, &again).map_err(refused)?;
+        let files = files(&provenance).map_err(refused)?;
+        let named = chosen(&files, pools).map_err(refused)?;
+        let found = named
+            .iter()
+            .map(|file| Pool::from_entry(file, path, &again, interrupt));
+        let found = found.collect::<Result<Vec<_>, _>>()?;
+        let mut recording = Recording {
+            path: path.to_owned(),
+            interrupt: interrupt.clone(),
+            pools: found,
+            sites: sites(&provenance).map_err(refused)?,
+            modules: modules(&provenance).map_err(refused)?,
+            marks: entry(&provenance, "marks").map_err(refused)?,
+            has_acks: provenance.more.contains_key("acks"),
+            acks: Acks::from_parts(acks(&provenance).map_err(refused)?),
+            promises: Vec::new(),
+            program: provenance.program.clone(),
+            platform,
+            processes: entry::<Vec<serde_json::Value>>(&provenance, "processes")
+                .map_err(refused)?
+                .len()
+                .max(1),
+            calls: provenance.more.contains_key("calls"),
+            cut_short: provenance.more.get("complete") == Some(&false.into()),
+            ended: ended(&provenance).map_err(refused)?,
+            ran: match provenance.more.contains_key("ran") {
+                true => Some(ran(&provenance).map_err(refused)?),
+                false => None,
+            },
+            ..Recording::default()
+        };
+        let syncs = entry(&provenance, "syncs").map_err(refused)?;
+        Reading::of_files(&recording, &files, &named, syncs)?.read(&mut recording, &mut reader)?;
+        recording.look_back(&provenance)?;
+        Ok(recording)
+    }
+
+    /// Adds the warnings for a reader, now that all stores are known.
+    fn look_back(&mut self, provenance: &Provenance) -> Result<()> {
+        if self.cut_short {
+            let note = "the program was ended while it was recorded; what follows is not tested";
+            self.notes.push(note.to_owned());
+        }
+        if self.processes > 1 {
+            self.notes.push(format!(
+                "the program forked: its {} processes are cut in one order",
+                self.processes
+            ));
+        }
+        let recorder: Vec<String> = entry(provenance, "notes").map_err(|problem| {
+            CrashTestError::new(format!("{}: {problem}", self.path.display()))
+        })?;
+        let told = recorder.iter().map(|note| format!("recorded: {note}"));
+        self.notes.extend(told);
+        for number in 0..self.pools.len() {
+            let slots = self.lines.iter();
+            let slots = slots.filter(|slot| usize::from(slot.file) == number);
+            let note = self.pools[number].compare(slots, &self.interrupt)?;
+            self.notes.extend(note);
+        }
+        for (path, stores) in &self.unnamed {
+            self.notes.push(format!(
+                "the program also stored to {} ({stores} stores), which no --pool names: nothing of it is cut, and the recovery gets no \
+                 copy of it; if it is \
+                 persistent, name it with another --pool, so that both have one order",
+                path.display()
+            ));
+        }
+        for pool in &self.pools {
+            if let Some((address, count)) = self.addresses_of(pool) {
+                self.notes.push(format!(
+                    "{} holds {count} address{} of its own, of where it lay while it was recorded ({address:#x}): the recovery must \
+                     map it there as well (mmap with that address; for libpmem PMEM_MMAP_HINT={address:x} in the environment of both)",
+                    pool.path.display(),
+                    if count > 1 { "es" } else { "" },
+                ));
+            }
+        }
+        Ok(())
+    }
+}
 
 /// The numbers of a file's units, in pages, because a recording of millions of stores looks one up for each.
 #[derive(Default)]
@@ -144,6 +279,9 @@ impl<G: Fn(u32) -> Line> Reading<G> {
         Ok(())
     }
 
+    /// What a record is to the files that are cut, and whether a store changed its line; `None` if it is nothing to them.
+    ///
+    /// Stores and flushes of their lines count, and every fence. A store to another file is counted for a note.
     fn act(
         &mut self,
         recording: &mut Recording,

@@ -8,6 +8,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use sardonyx_trace::line::Line;
 
+/// The bytes of a line.
+pub const LINE: usize = 64;
 const WORDS: usize = 8;
 const WHOLE_EACH: usize = 16;
 
@@ -37,6 +39,14 @@ struct UnitLine {
     ground: u32,
     /// The unit's versions that changed the line; empty in a unit of one line, where all did.
     versions: Vec<u32>,
+}
+
+#[derive(Clone, Debug)]
+pub struct PersistenceUnit {
+    /// The file, as an index of [`Recording::pools`].
+    pub file: u16,
+    pub line: u32,
+    pub versions: Versions,
 }
 
 #[derive(Clone, Debug)]

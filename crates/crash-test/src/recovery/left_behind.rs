@@ -3,14 +3,11 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 /// The variable that marks the processes of a recovery with the folder that it was given.
 pub const MARK: &str = "SARDONYX_RECOVERY";
-/// All processes are looked at once in this many recoveries of a folder, because a look takes about as long as a
-/// recovery.
-const BETWEEN: u32 = 128;
 /// At most this many looks follow each other, each of which may find what a process has started since the last.
 const LOOKS: usize = 100;
 /// The pause between two looks, in which killed processes end.
@@ -30,57 +27,26 @@ pub fn environment(folder: &Path) -> impl Iterator<Item = OsString> {
         .chain([ours])
 }
 
-/// The recoveries of one folder, of which one runs at a time.
-#[derive(Debug)]
-pub struct LeftBehind {
-    folder: PathBuf,
-    ran: u32,
-}
-
-impl LeftBehind {
-    pub fn of_folder(folder: &Path) -> LeftBehind {
-        LeftBehind {
-            folder: folder.to_owned(),
-            ran: 0,
-        }
-    }
-
-    /// Counts a recovery that has ended, and looks if it is time.
-    pub fn ran(&mut self) {
-        self.ran += 1;
-        if self.ran.is_multiple_of(BETWEEN) {
-            self.end();
-        }
-    }
-
-    fn end(&self) {
-        let mut looks_without_any = 0;
-        for _ in 0..LOOKS {
-            let left = marked(&self.folder);
-            if left.is_empty() {
-                // A process that becomes another program has no environment for a moment.
-                looks_without_any += 1;
-                if looks_without_any == 2 {
-                    return;
-                }
-                continue;
+/// Ends what recoveries of a folder left, none of which runs.
+pub fn end(folder: &Path) {
+    let mut looks_without_any = 0;
+    for _ in 0..LOOKS {
+        let left = marked(folder);
+        if left.is_empty() {
+            // A process that becomes another program has no environment for a moment.
+            looks_without_any += 1;
+            if looks_without_any == 2 {
+                return;
             }
-            looks_without_any = 0;
-            for process in left {
-                // SAFETY: a system call without memory; no recovery of the folder runs, so the process is one that was
-                // left.
-                unsafe { libc::kill(process, libc::SIGKILL) };
-            }
-            std::thread::sleep(DYING);
+            continue;
         }
-    }
-}
-
-impl Drop for LeftBehind {
-    fn drop(&mut self) {
-        if self.ran > 0 {
-            self.end();
+        looks_without_any = 0;
+        for process in left {
+            // SAFETY: a system call without memory; no recovery of the folder runs, so the process is one that was
+            // left.
+            unsafe { libc::kill(process, libc::SIGKILL) };
         }
+        std::thread::sleep(DYING);
     }
 }
 
@@ -120,20 +86,13 @@ mod tests {
             process
         };
         let ours = format!("left-behind-{}", std::process::id());
-        let (theirs, other) = (
-            format!("{ours}-other"),
-            PathBuf::from(format!("{ours}-other")),
-        );
+        let theirs = format!("{ours}-other");
+        let other = Path::new(&theirs);
         let (one, two) = (started(&ours), started(&theirs));
-        let mut left = LeftBehind::of_folder(Path::new(&ours));
-        left.ran();
-        drop(left);
+        end(Path::new(&ours));
         assert!(!marked(Path::new(&ours)).contains(&one));
-        assert_eq!(marked(&other), [two], "it still runs");
-        LeftBehind {
-            folder: other.clone(),
-            ran: 1,
-        };
-        assert!(marked(&other).is_empty());
+        assert_eq!(marked(other), [two], "it still runs");
+        end(other);
+        assert!(marked(other).is_empty());
     }
 }

@@ -1,12 +1,13 @@
 //! Runs the program's recovery on a file, within limits, and tells how it ended.
 
+pub mod bench;
 pub mod damage;
 pub mod ending;
 pub mod left_behind;
 pub mod opened_files;
 pub mod oracle;
 pub mod registers;
-pub mod undisturbed;
+pub mod touched;
 
 use std::ffi::OsString;
 use std::fs::{File, Metadata};
@@ -16,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::images::touched::{self, TouchedPages};
 use crate::interrupt::{Interrupt, LOOK_EVERY};
 use crate::recovery::ending::Ended;
 use crate::recovery::oracle::Oracle;
+use crate::recovery::touched::TouchedPages;
 use crate::{CrashTestError, Result};
 
 /// At most this much of a recovery's output is kept, from its end.
@@ -155,20 +156,6 @@ impl Recovery {
         words.map(|word| files.replaced(word)).collect()
     }
 
-    /// The reason why the output may not be printed after this many acknowledged operations; `None` if it may, or if
-    /// outputs are not compared.
-    pub fn differs(
-        &self,
-        output: &Path,
-        acknowledged: impl FnOnce() -> usize,
-    ) -> Result<Option<String>> {
-        let Some(oracle) = &self.oracle else {
-            return Ok(None);
-        };
-        let printed = std::fs::read(output).map_err(CrashTestError::io(output.display()))?;
-        Ok(oracle.differs(&printed, acknowledged()))
-    }
-
     /// Runs the recovery on some files within some time; its output and errors go to the file `output`.
     pub fn run(&self, given: RecoveryFiles<'_>, output: &Path, time: Duration) -> Result<Ended> {
         match self.oracle {
@@ -204,7 +191,7 @@ impl Recovery {
             }
         }
         let ended = self.run(given, output, time)?;
-        Ok((ended, TouchedPages::whole()))
+        Ok((ended, TouchedPages::WHOLE))
     }
 
     /// Runs the recovery as [`Recovery::run`] does, with its errors in another file beside `output`.
@@ -218,6 +205,8 @@ impl Recovery {
         self.run_to(given, (output, Some(&errors)), time)
     }
 
+    /// In turn: the command starts in a group of its own; its memory is limited; it ends, or its time does, or the user
+    /// wants an end; and then all of the group is killed.
     fn run_to(
         &self,
         given: RecoveryFiles<'_>,

@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use rustc_hash::FxHashSet;
 
-use crate::images::touched::waits;
 use crate::interrupt::Interrupt;
 use crate::recovery::registers;
+use crate::recovery::touched::waits;
 
 /// `PTRACE_O_*`: stops at system calls are told apart, children are followed, and all end with us.
 const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
@@ -106,6 +106,9 @@ pub fn opened(
 type FileName = (u64, u64);
 
 /// Follows a group of processes until all have ended, and notes the files that they open, by name.
+///
+/// A stop of a process that was unknown is its first one; one at a system call may have opened a file; any other is a
+/// signal, which is passed on.
 fn follow(
     first: libc::pid_t,
     own: &[Option<FileName>],

@@ -53,6 +53,8 @@ pub struct Findings {
     pub explained: usize,
     pub(crate) seen: FxHashSet<u64>,
     pub(crate) failed: FxHashMap<(u32, Kind), u32>,
+    /// An image of the last round for each kind of moment that the recovery coped with and wrote to.
+    pub repaired: FxHashMap<u32, Image>,
     /// The number of images tried at cuts at which the pool is still being made.
     pub creation: u64,
     /// The number of [`images::PASSES`] completed over these cuts, and whether all of them were to be.

@@ -5,6 +5,7 @@ pub mod findings;
 pub mod store;
 pub mod suspects;
 pub mod verdict;
+pub mod words;
 
 use std::sync::atomic::Ordering;
 
@@ -23,6 +24,7 @@ use crate::report::findings::{Findings, NoStart};
 use crate::report::store::{Store, own_place};
 use crate::report::suspects::{Cause, causes, suspects, unflushed};
 use crate::report::verdict::{Doubt, Reason};
+use crate::report::words::{extend, few};
 use crate::search::explore::Explored;
 use crate::search::reduce::Reduced;
 use crate::search::start::of_refusal;
@@ -36,30 +38,14 @@ fn held(recording: &Recording, sources: &mut Option<Sources<'_>>) -> Option<Stri
 const NAMED: usize = 3;
 
 fn listed(stores: &[Store]) -> String {
-    let mut places: Vec<String> = Vec::new();
-    for store in stores {
-        let through = store.through.as_ref();
-        let place = match through {
-            Some(function) => format!("{} (in {function})", store.place),
-            None => store.place.clone(),
-        };
-        if !places.contains(&place) {
-            places.push(place);
-        }
+    let places = stores.iter().map(|store| match &store.through {
+        Some(function) => format!("{} (in {function})", store.place),
+        None => store.place.clone(),
+    });
+    match few(places, NAMED, ", ") {
+        (told, 0 | 1) => format!("the store at {told}"),
+        (told, _) => format!("the stores at {told}"),
     }
-    let more = places.len().saturating_sub(NAMED);
-    places.truncate(NAMED);
-    let several = if places.len() + more > 1 {
-        "stores"
-    } else {
-        "store"
-    };
-    let rest = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
-    format!("the {several} at {}{rest}", places.join(", "))
 }
 
 fn sentence(early: &[Store], late: &[Store], ended: Ended) -> String {
@@ -263,7 +249,7 @@ fn not_looked(
     counts: &CutCounts,
     found: &Findings,
 ) -> String {
-    let (cuts, budget) = (counts.cuts, question.budget);
+    let (cuts, budget) = (counts.cuts, question.options.budget);
     match &found.no_start {
         Some(NoStart::Undisturbed) => format!(
             "0 of {cuts} cuts tried: on the pool as the program left it the recovery had not ended when --budget ({budget} s) \
@@ -294,7 +280,7 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
     if let Some((image, ended, said)) = &explored.replayed {
         return json!({
             "replayed": image.name(recording), "cut": cut(recording, &explored.shared.course, image), "ended": ended.to_string(), "said": said,
-            "fails": explored.shared.recovery.fails(*ended),
+            "fails": explored.shared.trial.recovery.fails(*ended),
         });
     }
     let causes = causes(explored, &mut sources);
@@ -323,10 +309,10 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
             false => (if question.tear { "words" } else { "lines" }).to_owned(),
         },
         "has_places": !recording.sites.is_empty(),
-        "oracle": explored.shared.recovery.oracle.as_ref().map(|oracle| oracle.told()),
+        "oracle": explored.shared.trial.recovery.oracle.as_ref().map(|oracle| oracle.told()),
         "pool_bytes": recording.bytes(), "lines_stored_to": recording.lines.len(),
         "threads": recording.threads(), "processes": recording.processes, "held": held(recording, &mut sources),
-        "budget_s": question.budget, "loading_s": found.loading, "seconds": found.seconds, "looking_s": found.looking,
+        "budget_s": question.options.budget, "loading_s": found.loading, "seconds": found.seconds, "looking_s": found.looking,
         "recoveries_per_second": found.recoveries as f64 / found.seconds,
         "undisturbed_s": found.undisturbed, "time_limit_s": found.time_limit, "start_s": found.start_seconds,
         "violations": found.violations.len(),
@@ -335,10 +321,8 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
         "coverage": (sources.as_mut().filter(|_| recording.scope.is_none()))
             .and_then(|sources| coverage(recording, sources)),
     });
-    if let Some(report) = report.as_object_mut() {
-        for more in tried(question, explored) {
-            report.extend(more.as_object().cloned().unwrap_or_default());
-        }
+    for more in tried(question, explored) {
+        extend(&mut report, more);
     }
     report
 }
@@ -393,14 +377,9 @@ fn tried(question: &Question, explored: &Explored) -> [Value; 2] {
     [ending, tried]
 }
 
-/// One image of each kind of moment that the recovery coped with and wrote to, by cut; all of the last round.
+/// The images that a recovery repaired, by cut.
 fn repaired(explored: &Explored) -> Vec<String> {
-    let kept = explored
-        .shared
-        .repaired
-        .lock()
-        .expect("nobody panics with it");
-    let mut images: Vec<&Image> = kept.values().collect();
+    let mut images: Vec<&Image> = explored.found.repaired.values().collect();
     images.sort_unstable_by(|a, b| (a.cut, &a.over).cmp(&(b.cut, &b.over)));
     let names = images
         .iter()

@@ -69,6 +69,8 @@ impl Cause {
 
 /// Groups violations of one kind of moment and image with the one of them that was reduced. Explained causes come
 /// first, those of few stores before others, then the most frequent.
+///
+/// Reduced violations with the same early and late places are one cause, whatever else their stores differ in.
 pub(crate) fn causes(explored: &Explored, sources: &mut Option<Sources<'_>>) -> Vec<Cause> {
     let recording = &explored.shared.recording;
     let found = &explored.found;

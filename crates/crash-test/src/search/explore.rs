@@ -2,30 +2,27 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{channel, sync_channel};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::images::Image;
-use crate::images::copy;
+use crate::images::grounds;
 use crate::interrupt::Interrupt;
-use crate::question::{Question, seconds};
+use crate::question::Question;
 use crate::recording::orders;
-use crate::recording::persistence::Platform;
+use crate::recording::platform::Platform;
 use crate::recording::source::Sources;
 use crate::recording::{Act, Recording, Sure};
+use crate::recovery::bench::ImageCopy;
+use crate::recovery::bench::{Clock, Tell, Trial};
 use crate::recovery::ending::Ended;
-use crate::recovery::oracle::Oracle;
-use crate::recovery::undisturbed::undisturbed;
-use crate::recovery::{Recovery, unknown_pool};
+use crate::recovery::unknown_pool;
 use crate::report::findings::{Findings, NoStart};
 use crate::report::verdict::{Doubt, Reason};
-use crate::search::Search;
-use crate::search::bench::{Bench, Refusal, SearchState};
-use crate::search::clock::Clock;
+use crate::search::judge::{Judge, Refusal, SearchState};
+use crate::search::prefixes::learn_oracle;
 use crate::search::rounds;
-use crate::search::workers::{Crew, QUEUE, work};
+use crate::search::undisturbed::undisturbed;
 use crate::{CrashTestError, Result};
 
 /// Refuses a recording without stores, or without anything that makes them persistent.
@@ -81,41 +78,28 @@ pub struct Explored {
 
 /// Explores. `tell` is told the number of images tried; if it answers false, everything stops, as with the interrupt.
 ///
+/// In turn: the recording is opened and checked; stores that the user assumes persistent are counted so; the oracle is
+/// learned; the recovery runs without a cut; then the one image that is asked for is replayed, or rounds of searches are
+/// made; and the images of causes are kept.
+///
 /// # Errors
 /// Bad input, before any work; the recovery does not cope with the undisturbed pool, or with no image.
-pub fn explore(
-    question: &Question,
-    interrupt: &Interrupt,
-    tell: &(dyn Fn(u64, u64) -> bool + Sync),
-) -> Result<Explored> {
+pub fn explore(question: &Question, interrupt: &Interrupt, tell: Tell<'_>) -> Result<Explored> {
     let loading = Instant::now();
     let mut recording = opened(question, interrupt)?;
     let assumed = rounds::assumed(question, &mut recording)?;
-    let recovery = Recovery {
-        words: question.recover.clone(),
-        ok: question.ok.clone(),
-        time: match question.time_limit {
-            Some(limit) => seconds("--time-limit", limit)?,
-            None => seconds("--budget", question.budget)?,
-        },
-        memory: question.memory_limit,
-        oracle: None,
-        interrupt: interrupt.clone(),
+    let recovery = (question.options).recovery(question.recover.clone(), interrupt)?;
+    let clock = match question.options.clock(interrupt)? {
+        _ if question.replay.is_some() => Clock::new(None, interrupt.clone()),
+        clock => clock,
     };
-    let budget = seconds("--budget", question.budget)?;
-    let budget = question.replay.is_none().then_some(budget);
     let refusal = Refusal::named(&question.creation)
         .ok_or_else(|| CrashTestError::new("--creation: give orderly, status or skip"))?;
-    let mut shared = SearchState::new(
-        recovery,
-        recording,
-        Clock::interrupted_by(budget, interrupt.clone()),
-        refusal,
-    );
-    let oracle = Oracle::learn(question, &shared.recording, &shared.recovery)?;
-    shared.recovery.oracle = oracle;
-    let folder = copy::scratch()?;
-    let grounds = copy::grounds(&shared.recording, folder.path())?;
+    let mut shared = SearchState::new(Trial::new(recovery, clock), recording, refusal);
+    let oracle = learn_oracle(question, &shared.recording, &shared.trial.recovery)?;
+    shared.trial.recovery.oracle = oracle;
+    let folder = grounds::scratch()?;
+    let grounds = grounds::grounds(&shared.recording, folder.path())?;
     let replay = match &question.replay {
         Some(name) => Some(Image::named(name, &shared.recording, &shared.course)?),
         None => None,
@@ -128,8 +112,8 @@ pub fn explore(
     )?;
     let mut found = Findings {
         undisturbed: undisturbed.map(|time| time.as_secs_f64()),
-        time_limit: shared.recovery.time.as_secs_f64(),
-        loading: (loading.elapsed() - shared.clock.passed()).as_secs_f64(),
+        time_limit: shared.trial.recovery.time.as_secs_f64(),
+        loading: (loading.elapsed() - shared.trial.clock.passed()).as_secs_f64(),
         ..Findings::default()
     };
     if let Some(image) = replay {
@@ -147,11 +131,11 @@ pub fn explore(
         }
         None => found.no_start = Some(NoStart::Undisturbed),
     }
-    if let Some(keep) = &question.keep {
+    if let Some(keep) = &question.options.keep {
         leave(&mut shared, &grounds, folder.path(), &found, keep)?;
     }
-    found.recoveries = shared.recoveries.load(Ordering::Relaxed);
-    let flaky = shared.flaky.load(Ordering::Relaxed);
+    found.recoveries = shared.trial.count();
+    let flaky = shared.trial.flaky.load(Ordering::Relaxed);
     if flaky > 0 {
         shared.recording.doubts.push(Reason::Flaky.because(format!(
             "the recovery is flaky: on {flaky} images it failed in one run and coped in another, and nothing is said of \
@@ -159,7 +143,7 @@ pub fn explore(
         )));
     }
     found.doubts = shared.recording.doubts.clone();
-    found.seconds = shared.clock.passed().as_secs_f64();
+    found.seconds = shared.trial.clock.passed().as_secs_f64();
     Ok(Explored {
         shared,
         found,
@@ -245,7 +229,7 @@ fn opened(question: &Question, interrupt: &Interrupt) -> Result<Recording> {
             "name the descriptor with --acks-fd when it is recorded",
         ));
     }
-    if !question.allow_failure {
+    if !question.options.allow_failure {
         let doubts = ended_badly(&recording);
         recording.doubts.extend(doubts);
     }
@@ -274,61 +258,20 @@ fn replayed(
     folder: &Path,
     image: Image,
 ) -> Result<(Image, Ended, String)> {
-    let mut bench = Bench::new(shared, grounds, &folder.join("replay"))?;
-    let acked = bench.acked(image.cut);
-    let ended = bench.run(&image, acked, shared.recovery.time)?;
+    let mut judge = Judge::new(shared, grounds, &folder.join("replay"))?;
+    let acked = judge.acked(image.cut);
+    let bench = &mut judge.bench;
+    let ended = bench.run(&image, acked, shared.trial.recovery.time)?;
     let said = bench.said();
-    if let Some(keep) = &question.keep {
+    if let Some(keep) = &question.options.keep {
         std::fs::create_dir_all(keep).map_err(CrashTestError::io(keep.display()))?;
-        bench.save(&image, &keep.join("replayed.pool"))?;
-        if shared.recovery.wants_acks() {
+        bench.copy.save(&image, &keep.join("replayed.pool"))?;
+        if shared.trial.recovery.wants_acks() {
             let to = keep.join("replayed.acks");
-            std::fs::copy(bench.acks(), &to).map_err(CrashTestError::io(to.display()))?;
+            std::fs::copy(&bench.acks, &to).map_err(CrashTestError::io(to.display()))?;
         }
     }
     Ok((image, ended, said))
-}
-
-/// Searches all cuts, with as many workers as the question says, each in a folder of its own.
-pub(crate) fn search(
-    question: &Question,
-    shared: &SearchState,
-    grounds: &[File],
-    folder: &Path,
-    found: &mut Findings,
-    tell: &(dyn Fn(u64, u64) -> bool + Sync),
-) -> Result<()> {
-    let threads = match question.threads {
-        0 => copy::workers(grounds, &shared.recording),
-        threads => threads,
-    };
-    let start = AtomicU64::new(0);
-    let (jobs, waiting) = sync_channel(QUEUE);
-    let waiting = Mutex::new(waiting);
-    let (answers, answered) = channel();
-    std::thread::scope(|scope| {
-        for worker in 0..threads {
-            let (waiting, start) = (&waiting, &start);
-            let folder = folder.join(format!("{worker}"));
-            let answers = answers.clone();
-            scope.spawn(move || {
-                let bench = Bench::new(shared, grounds, &folder);
-                work(shared, bench, waiting, &answers, start);
-            });
-        }
-        drop(answers);
-        let mut crew = Crew {
-            jobs,
-            answers: answered,
-            waiting: 0,
-        };
-        let mut search = Search::new(question, shared, found, threads, tell);
-        let outcome = search.all(&mut crew, &start);
-        if outcome.is_err() {
-            shared.stop.store(true, Ordering::Relaxed);
-        }
-        outcome // the crew is dropped, and with it the queue: the workers go
-    })
 }
 
 /// Saves the images of each cause in a folder: the one that fails, and the one that passes.
@@ -343,15 +286,16 @@ fn leave(
     for (round, looked) in found.rounds.iter().enumerate() {
         // A cut's number is that among the cuts of its round.
         shared.course = looked.course.clone();
-        let mut bench = Bench::new(shared, grounds, &folder.join(format!("keep-{round}")))?;
+        let judge = Judge::new(shared, grounds, &folder.join(format!("keep-{round}")));
+        let copy = &mut judge?.bench.copy;
         for (number, (violation, reduced)) in found.reduced.iter().enumerate() {
             if found.violations[*violation].round != round {
                 continue;
             }
             let number = number + 1;
-            bench.save(&reduced.image, &keep.join(format!("{number}-fails.pool")))?;
+            copy.save(&reduced.image, &keep.join(format!("{number}-fails.pool")))?;
             if let Some(passes) = &reduced.passes {
-                bench.save(passes, &keep.join(format!("{number}-passes.pool")))?;
+                copy.save(passes, &keep.join(format!("{number}-passes.pool")))?;
             }
         }
     }
@@ -375,7 +319,7 @@ mod tests {
         let mut asked = question();
         asked.recording = written(folder.path(), change);
         asked.recover = recover.iter().map(|&word| word.to_owned()).collect();
-        asked.allow_failure = allow_failure;
+        asked.options.allow_failure = allow_failure;
         report(
             &asked,
             &explore(&asked, &Interrupt::default(), &|_, _| true).unwrap(),
@@ -412,8 +356,8 @@ mod tests {
                 asked.recording = written(folder.path(), |_| ());
                 asked.recover = vec!["true".to_owned()];
                 match limits {
-                    true => asked.time_limit = Some(budget),
-                    false => asked.budget = budget,
+                    true => asked.options.time_limit = Some(budget),
+                    false => asked.options.budget = budget,
                 }
                 let error = explore(&asked, &Interrupt::default(), &|_, _| true)
                     .err()

@@ -10,8 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::images::{Image, Kind, Over, WHOLE};
 use crate::recording::source::{Frame, Sources};
 use crate::recording::{Act, NOWHERE, Recording};
-use crate::search::bench::Bench;
-use crate::search::reduce::Reduced;
+use crate::search::judge::Judge;
 use crate::{CrashTestError, Result};
 
 /// Stores that came too early are looked for among this many events before a cut.
@@ -53,26 +52,28 @@ impl StorePlaces {
         places
     }
 
-    /// The sites of the lines of code whose stores are in `overs`.
-    pub fn sites(&self, recording: &Recording, overs: &[Over]) -> FxHashSet<u32> {
+    /// The lines of code whose stores are in `overs`.
+    pub fn names<'p>(
+        &'p self,
+        recording: &'p Recording,
+        overs: &'p [Over],
+    ) -> impl Iterator<Item = &'p String> {
         let site = |over: &Over| {
             let versions = &recording.lines[over.slot as usize].versions;
             recording.events.site(versions.event(over.version) as usize)
         };
-        let named = overs.iter().filter_map(|over| self.of.get(&site(over)));
-        named
+        overs
+            .iter()
+            .filter_map(move |over| self.of.get(&site(over)))
+    }
+
+    /// The sites of these lines.
+    pub fn sites(&self, recording: &Recording, overs: &[Over]) -> FxHashSet<u32> {
+        let names = self.names(recording, overs);
+        names
             .flat_map(|place| &self.sites[place])
             .copied()
             .collect()
-    }
-
-    pub fn names(&self, recording: &Recording, overs: &[Over]) -> Vec<String> {
-        let site = |over: &Over| {
-            let versions = &recording.lines[over.slot as usize].versions;
-            recording.events.site(versions.event(over.version) as usize)
-        };
-        let named = overs.iter().filter_map(|over| self.of.get(&site(over)));
-        named.cloned().collect()
     }
 
     pub fn named(&self, named: &str) -> Result<FxHashSet<u32>> {
@@ -94,11 +95,11 @@ impl StorePlaces {
 }
 
 /// Whether a cause explains a violation: the image passes once the latest stores of the cause's sites are held back.
-pub fn explains(bench: &mut Bench<'_>, sites: &FxHashSet<u32>, image: &Image) -> Result<bool> {
-    let shared = bench.shared;
+pub fn explains(judge: &mut Judge<'_>, sites: &FxHashSet<u32>, image: &Image) -> Result<bool> {
+    let shared = judge.shared;
     let recording = &shared.recording;
     let at = shared.course.cuts[image.cut as usize].event as usize;
-    let floors = bench.floors(image.cut);
+    let floors = judge.floors(image.cut);
     let mut there: FxHashMap<u32, u32> = image.over.iter().map(|o| (o.slot, o.version)).collect();
     let mut held: Vec<Over> = Vec::new();
     let (mut count, mut asked) = (0, 0);
@@ -139,22 +140,13 @@ pub fn explains(bench: &mut Bench<'_>, sites: &FxHashSet<u32>, image: &Image) ->
             over,
             kind: Kind::Given,
         };
-        let acked = bench.acked(image.cut);
-        if bench.fails(&tried, acked, shared.recovery.time)?.is_none() {
+        let acked = judge.acked(image.cut);
+        if judge
+            .fails(&tried, acked, shared.trial.recovery.time)?
+            .is_none()
+        {
             return Ok(true);
         }
     }
     Ok(false)
-}
-
-pub fn explained(image: &Image) -> Reduced {
-    Reduced {
-        image: image.clone(),
-        early: Vec::new(),
-        late: Vec::new(),
-        passes: None,
-        unexplained: false,
-        finished: true,
-        explained: true,
-    }
 }

@@ -1,17 +1,19 @@
 //! Reduces a violation to the fewest lines whose presence, and the fewest whose absence, make the recovery fail.
 //!
-//! Between an image that passes and one that fails, delta debugging (Zeller and Hildebrandt, 2002) finds the lines that
-//! decide. From an image that passes below, the fewest lines that make it fail are those that were *early*; from there
+//! Between an image that passes and one that fails, delta debugging finds the lines that decide. From an image that passes below, the fewest lines that make it fail are those that were *early*; from there
 //! to an image that passes above, the fewest that make it pass again are those that were *late*.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crate::images::{Image, Kind, Over, WHOLE};
 use crate::recording::persistence::{Course, PendingState, Visit, replay};
 use crate::recovery::Reason;
-use crate::search::bench::Bench;
+use crate::search::fewest::fewest;
+use crate::search::judge::Judge;
 use crate::{CrashTestError, Result};
 
+/// At most this many questions are asked to find the fewest lines.
 const MOST: u32 = 60;
 /// Other cuts are tried at most this far before and after a cut.
 const AROUND: u32 = 400;
@@ -33,37 +35,19 @@ pub struct Reduced {
     pub explained: bool,
 }
 
-/// Reduces `items` to the fewest for which `holds`, as far as this many questions go. It holds for all of them.
-fn fewest<T: Clone>(items: &mut Vec<T>, mut holds: impl FnMut(&[T]) -> Result<bool>) -> Result<()> {
-    let (mut parts, mut asked) = (2, 0);
-    while items.len() > 1 && asked < MOST {
-        let size = items.len().div_ceil(parts);
-        let mut next = None;
-        let halves = items.chunks(size).map(<[T]>::to_vec);
-        let rests = (0..items.len().div_ceil(size)).map(|part| {
-            let kept = items.iter().enumerate().filter(|(i, _)| i / size != part);
-            kept.map(|(_, item)| item.clone()).collect::<Vec<T>>()
-        });
-        let tries = halves
-            .map(|half| (half, 2))
-            .chain(rests.map(|rest| (rest, parts.saturating_sub(1).max(2))));
-        for (tried, then) in tries {
-            if tried.is_empty() || tried.len() == items.len() || asked >= MOST {
-                continue;
-            }
-            asked += 1;
-            if holds(&tried)? {
-                next = Some((tried, then));
-                break;
-            }
-        }
-        match next {
-            Some((fewer, then)) => (*items, parts) = (fewer, then),
-            None if parts >= items.len() => break,
-            None => parts = (parts * 2).min(items.len()),
+impl Reduced {
+    /// A violation that a known cause explains.
+    pub(crate) fn explained(image: &Image) -> Reduced {
+        Reduced {
+            image: image.clone(),
+            early: Vec::new(),
+            late: Vec::new(),
+            passes: None,
+            unexplained: false,
+            finished: true,
+            explained: true,
         }
     }
-    Ok(())
 }
 
 /// The floors that differ between two cuts, as they are at the later one.
@@ -102,21 +86,19 @@ struct Pending {
 }
 
 impl Visit for Pending {
-    fn cut(&mut self, _: u32, _: u32, state: &PendingState) {
-        if self.at == self.cut {
-            self.over = (state.pending.iter())
-                .map(|&slot| Over {
-                    slot,
-                    version: state.current[slot as usize],
-                    words: WHOLE,
-                })
-                .collect();
+    fn cut(&mut self, _: u32, _: u32, state: &PendingState) -> ControlFlow<()> {
+        if self.at < self.cut {
+            self.at += 1;
+            return ControlFlow::Continue(());
         }
-        self.at += 1;
-    }
-
-    fn ended(&self) -> bool {
-        self.at > self.cut
+        self.over = (state.pending.iter())
+            .map(|&slot| Over {
+                slot,
+                version: state.current[slot as usize],
+                words: WHOLE,
+            })
+            .collect();
+        ControlFlow::Break(())
     }
 }
 
@@ -135,19 +117,19 @@ fn given(cut: u32, over: &[Over]) -> Image {
 
 /// Reduces a violation as far as there is time. The result fails for the same reason.
 pub fn reduce(
-    bench: &mut Bench<'_>,
+    judge: &mut Judge<'_>,
     image: &Image,
     reason: &Reason,
     start: u32,
 ) -> Result<Reduced> {
-    let full = bench.shared.recovery.time;
+    let full = judge.shared.trial.recovery.time;
     // Most recoveries that have not ended by now never will, and each would cost the limit. The result is confirmed
     // with the full limit.
-    let hasty = bench.shared.haste();
-    let (reduced, acked) = reduce_within(bench, image, reason, start, hasty)?;
-    match bench.fails(&reduced.image, acked, full) {
+    let hasty = judge.shared.trial.haste();
+    let (reduced, acked) = reduce_within(judge, image, reason, start, hasty)?;
+    match judge.fails(&reduced.image, acked, full) {
         Ok(failed) if failed.as_ref() != Some(reason) => {
-            Ok(reduce_within(bench, image, reason, start, full)?.0)
+            Ok(reduce_within(judge, image, reason, start, full)?.0)
         }
         Ok(_) | Err(CrashTestError::Late) => Ok(reduced),
         Err(e) => Err(e),
@@ -156,19 +138,19 @@ pub fn reduce(
 
 /// Reduces a violation whose recovery is also compared with what had been acknowledged.
 fn reduce_within(
-    bench: &mut Bench<'_>,
+    judge: &mut Judge<'_>,
     image: &Image,
     reason: &Reason,
     start: u32,
     time: Duration,
 ) -> Result<(Reduced, usize)> {
     let mut reduction = Reduction {
-        acked: bench.acked(image.cut),
+        acked: judge.acked(image.cut),
         base: image.cut,
         early: image.over.clone(),
         late: Vec::new(),
         passes: None,
-        bench,
+        judge,
         reason,
         time,
     };
@@ -197,7 +179,7 @@ enum ImageOutcome {
 }
 
 struct Reduction<'a, 'b> {
-    bench: &'a mut Bench<'b>,
+    judge: &'a mut Judge<'b>,
     reason: &'a Reason,
     time: Duration,
     acked: usize,
@@ -209,7 +191,7 @@ struct Reduction<'a, 'b> {
 
 impl Reduction<'_, '_> {
     fn outcome(&mut self, image: &Image, acked: usize) -> Result<ImageOutcome> {
-        Ok(match self.bench.fails(image, acked, self.time)? {
+        Ok(match self.judge.fails(image, acked, self.time)? {
             None => ImageOutcome::Passes,
             Some(reason) if reason == *self.reason => ImageOutcome::Fails,
             Some(_) => ImageOutcome::FailsOtherwise,
@@ -262,7 +244,7 @@ impl Reduction<'_, '_> {
             if cut < start {
                 break;
             }
-            match self.at(cut, self.bench.acked(cut))? {
+            match self.at(cut, self.judge.acked(cut))? {
                 ImageOutcome::Passes => {
                     passing = Some(cut);
                     break;
@@ -275,19 +257,19 @@ impl Reduction<'_, '_> {
             && failing - low > 1
         {
             let middle = low + (failing - low) / 2;
-            match self.at(middle, self.bench.acked(middle))? {
+            match self.at(middle, self.judge.acked(middle))? {
                 ImageOutcome::Passes => passing = Some(middle),
                 ImageOutcome::Fails if early.is_empty() => failing = middle,
                 ImageOutcome::Fails | ImageOutcome::FailsOtherwise => break,
             }
         }
         self.base = failing;
-        self.acked = self.bench.acked(failing);
+        self.acked = self.judge.acked(failing);
         if let Some(low) = passing
             && self.at(low, self.acked)? == ImageOutcome::Passes
         {
             self.base = low;
-            self.early = with(&between(&self.bench.shared.course, low, failing), &early);
+            self.early = with(&between(&self.judge.shared.course, low, failing), &early);
             return Ok(true);
         }
         self.early = early;
@@ -296,11 +278,11 @@ impl Reduction<'_, '_> {
 
     fn narrow_early(&mut self) -> Result<()> {
         let mut early = std::mem::take(&mut self.early);
-        let fewer = fewest(&mut early, |lines| self.fails(lines));
+        let fewer = fewest(&mut early, MOST, |lines| self.fails(lines));
         self.early = early;
         fewer?;
         for i in 0..self.early.len() {
-            let floor = floor_of(self.bench, self.base, self.early[i].slot);
+            let floor = floor_of(self.judge, self.base, self.early[i].slot);
             for version in (floor + 1..self.early[i].version).take(STORES as usize) {
                 let mut tried = self.early.clone();
                 tried[i].version = version;
@@ -315,7 +297,7 @@ impl Reduction<'_, '_> {
 
     /// Lines that make it pass: all that is pending, or what is fenced later.
     fn above(&mut self) -> Result<Option<Vec<Over>>> {
-        let shared = self.bench.shared;
+        let shared = self.judge.shared;
         let mut pending = Pending {
             cut: self.base,
             at: 0,
@@ -341,14 +323,16 @@ impl Reduction<'_, '_> {
 
     fn narrow_late(&mut self, mut more: Vec<Over>) -> Result<()> {
         more.retain(|over| !self.early.contains(over));
-        let fewer = fewest(&mut more, |lines| self.passes(&with(&self.early, lines)));
+        let fewer = fewest(&mut more, MOST, |lines| {
+            self.passes(&with(&self.early, lines))
+        });
         self.late = more;
         self.passes = Some(given(self.base, &with(&self.early, &self.late)));
         fewer?;
         for i in 0..self.late.len() {
             let slot = self.late[i].slot;
             let from = self.early.iter().find(|over| over.slot == slot);
-            let floor = from.map_or_else(|| floor_of(self.bench, self.base, slot), |o| o.version);
+            let floor = from.map_or_else(|| floor_of(self.judge, self.base, slot), |o| o.version);
             for version in (floor + 1..self.late[i].version).take(STORES as usize) {
                 let mut tried = self.late.clone();
                 tried[i].version = version;
@@ -363,8 +347,8 @@ impl Reduction<'_, '_> {
     }
 }
 
-fn floor_of(bench: &Bench<'_>, cut: u32, slot: u32) -> u32 {
-    let course = &bench.shared.course;
+fn floor_of(judge: &Judge<'_>, cut: u32, slot: u32) -> u32 {
+    let course = &judge.shared.course;
     let before = &course.rises[..course.cuts[cut as usize].rises as usize];
     let last = before.iter().rev().find(|rise| rise.slot == slot);
     last.map_or(0, |rise| rise.to)
@@ -384,31 +368,9 @@ mod tests {
         "set -- $(od -An -tu1 -N1 {pool}) $(od -An -tu1 -j64 -N1 {pool}); test $2 = 0 -o $1 != 0",
     ];
 
-    fn slots(shared: &crate::search::bench::SearchState, overs: &[Over]) -> Vec<u32> {
+    fn slots(shared: &crate::search::judge::SearchState, overs: &[Over]) -> Vec<u32> {
         let line = |over: &Over| shared.recording.lines[over.slot as usize].line;
         overs.iter().map(line).collect()
-    }
-
-    #[test]
-    fn the_fewest_are_found_and_no_more_is_asked_than_may_be() {
-        for wanted in [vec![3], vec![0, 9], vec![2, 3, 11], (0..12).collect()] {
-            let mut items: Vec<u32> = (0..12).collect();
-            let mut asked = 0;
-            let has = |some: &[u32]| {
-                asked += 1;
-                Ok(wanted.iter().all(|one| some.contains(one)))
-            };
-            fewest(&mut items, has).unwrap();
-            assert_eq!(items, wanted);
-            assert!(asked <= MOST, "{asked}");
-        }
-        let (mut many, mut asked) = ((0..4000).collect::<Vec<u32>>(), 0);
-        let odd = |some: &[u32]| {
-            asked += 1;
-            Ok(some.iter().filter(|one| *one % 2 == 1).count() == 2000)
-        };
-        fewest(&mut many, odd).unwrap();
-        assert!(asked <= MOST && many.iter().filter(|one| *one % 2 == 1).count() == 2000);
     }
 
     #[test]
@@ -458,8 +420,8 @@ mod tests {
             words: WHOLE,
         };
         let image = given(0, &with(&[over(1, 2), over(2, 1)], &[]));
-        let reduced = on_a_bench(&shared, |bench| {
-            reduce(bench, &image, &Reason::from_ending(Ended::Status(1), ""), 0)
+        let reduced = on_a_bench(&shared, |judge| {
+            reduce(judge, &image, &Reason::from_ending(Ended::Status(1), ""), 0)
         })
         .unwrap();
         assert_eq!(reduced.early, [over(1, 1)], "its first store is enough");
@@ -481,9 +443,9 @@ mod tests {
         }
         program.extend([(0, Store(0, 1)), (0, Clwb(0)), (0, Fence), (0, Store(2, 1))]);
         let shared = shared(&program, LINE_0_FIRST);
-        let reduced = on_a_bench(&shared, |bench| {
+        let reduced = on_a_bench(&shared, |judge| {
             reduce(
-                bench,
+                judge,
                 &Image::fenced(7),
                 &Reason::from_ending(Ended::Status(1), ""),
                 0,
@@ -499,9 +461,9 @@ mod tests {
     #[test]
     fn nothing_decides_where_nothing_passes() {
         let shared = shared(ONE_FENCE, &["false"]);
-        let reduced = on_a_bench(&shared, |bench| {
+        let reduced = on_a_bench(&shared, |judge| {
             reduce(
-                bench,
+                judge,
                 &Image::fenced(1),
                 &Reason::from_ending(Ended::Status(1), ""),
                 0,

@@ -5,13 +5,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::images::grounds;
 use crate::question::Question;
 use crate::recording::Recording;
 use crate::recording::persistence::Course;
+use crate::recovery::bench::Tell;
 use crate::report::findings::{Findings, Round};
-use crate::search::bench::SearchState;
-use crate::search::explore::search;
+use crate::search::crew::with_workers;
+use crate::search::judge::{Judge, SearchState};
 use crate::search::known_causes::StorePlaces;
+use crate::search::look::{Search, work};
 use crate::{CrashTestError, Result};
 
 /// There are at most this many rounds, and they end earlier after some in a row that show no new cause.
@@ -36,14 +39,22 @@ pub fn assumed(question: &Question, recording: &mut Recording) -> Result<Vec<Str
     Ok(question.assume_persisted.clone())
 }
 
+/// Looks in rounds, each in a folder of its own, with as many workers as the question says.
+///
+/// A round is the last one if it found nothing, if the budget is spent, or if a few rounds in a row taught nothing new.
 pub fn look(
     question: &Question,
     shared: &mut SearchState,
     (grounds, folder): (&[File], &Path),
     mut assumed: Vec<String>,
     found: &mut Findings,
-    tell: &(dyn Fn(u64, u64) -> bool + Sync),
+    tell: Tell<'_>,
 ) -> Result<()> {
+    // A copy of a large pool is much memory.
+    let workers = match question.options.threads {
+        0 if grounds::fill_memory(grounds, &shared.recording) => 1,
+        _ => question.options.workers(),
+    };
     let mut places = None;
     let mut stale = 0;
     for round in 0..MOST {
@@ -54,9 +65,13 @@ pub fn look(
         let folder = folder.join(format!("round-{round}"));
         std::fs::create_dir(&folder).map_err(CrashTestError::io(folder.display()))?;
         let before = (found.reduced.len(), found.violations.len());
-        search(question, shared, grounds, &folder, found, tell)?;
+        let all: &SearchState = shared;
+        let judge = |number: usize| Judge::new(all, grounds, &folder.join(format!("{number}")));
+        with_workers(&all.trial, workers, judge, work, |crew| {
+            Search::new(question, all, found, workers, tell).all(crew)
+        })?;
         let _ = std::fs::remove_dir_all(&folder);
-        if found.violations.len() == before.1 || shared.clock.is_spent() {
+        if found.violations.len() == before.1 || shared.trial.clock.is_spent() {
             break;
         }
         let places = places
@@ -66,12 +81,8 @@ pub fn look(
         if stale >= NOTHING_NEW {
             break;
         }
-        shared.enough.store(false, Ordering::Relaxed);
-        shared
-            .repaired
-            .lock()
-            .expect("nobody panics with it")
-            .clear();
+        shared.trial.enough.store(false, Ordering::Relaxed);
+        found.repaired.clear();
     }
     Ok(())
 }
@@ -90,16 +101,12 @@ fn learn(
         let sites = places.sites(&shared.recording, &reduced.late);
         let new = sites.difference(&shared.recording.assumed).count() > 0;
         if new {
-            assumed.extend(places.names(&shared.recording, &reduced.late));
+            assumed.extend(places.names(&shared.recording, &reduced.late).cloned());
             shared.recording.assumed.extend(sites);
             late = true;
         } else if reduced.late.is_empty() && !reduced.early.is_empty() {
             let sites = places.sites(&shared.recording, &reduced.early);
-            let mut known = shared.known.lock().expect("nobody panics with it");
-            if !known.contains(&sites) {
-                known.push(sites);
-                learned = true;
-            }
+            learned |= shared.learn(sites);
         }
     }
     if late {

@@ -10,20 +10,20 @@ use crate::question::Question;
 use crate::recording::Recording;
 use crate::recording::persistence::Course;
 use crate::recording::pools::{Pool, hash};
+use crate::recovery::bench::ImageCopy;
 use crate::recovery::damage::FORMS;
 use crate::recovery::ending::Ended;
 use crate::recovery::opened_files::Opened;
 use crate::report::verdict::{self, Reason};
-use crate::search::bench::{Bench, SearchState};
+use crate::search::judge::{Judge, SearchState};
 use crate::{CrashTestError, Result};
-
-/// A recovery may take this many times as long as the undisturbed one, or the time below if that is longer.
-const PATIENCE: u32 = 50;
-const LEAST_TIME: Duration = Duration::from_secs(2);
 
 /// Runs the recovery twice on the pool as the program left it: it must cope, and it must leave the program's own pool
 /// unchanged. The budget's clock begins here. Returns the shorter time, or `None` if the budget ends before the first
 /// end.
+///
+/// In turn: it copes twice; the files that it opens are looked at; damaged copies tell whether it checks anything; and its
+/// time says how long a recovery may take.
 ///
 /// # Errors
 /// The recovery does not cope, or writes elsewhere.
@@ -41,34 +41,38 @@ pub(crate) fn undisturbed(
         over: all,
         kind: Kind::All,
     };
-    let mut bench = Bench::new(shared, grounds, folder)?;
-    bench.make(&image);
-    shared.clock.begin();
-    let acked = bench.shared.recording.acked(u64::MAX);
+    let mut judge = Judge::new(shared, grounds, folder)?;
+    let (bench, recovery) = (&mut judge.bench, &shared.trial.recovery);
+    // The first image of all takes long to make, because every line differs.
+    bench.copy.make(&image)?;
+    shared.trial.clock.begin();
+    let acked = shared.recording.acked(u64::MAX);
     let mut least: Option<Duration> = None;
     for _ in 0..2 {
         let begun = Instant::now();
-        let ended = match bench.run(&image, acked, bench.shared.recovery.time) {
+        let ended = match bench.run(&image, acked, recovery.time) {
             Err(CrashTestError::Late) => break,
             ended => ended?,
         };
-        if shared.recovery.fails(ended) {
-            return Err(failed(&bench, ended));
+        if recovery.fails(ended) {
+            return Err(failed(&shared.recording, &bench.said(), ended));
         }
         let took = begun.elapsed();
         least = Some(least.map_or(took, |least| least.min(took)));
     }
     let opened = match least {
-        Some(_) => bench.elsewhere(&image)?,
+        Some(_) => bench.opened(&image, acked)?,
         None => Opened::default(),
     };
     let checks = match least {
         Some(least) if question.replay.is_none() => {
-            bench.notices_damage(&image, acked, &folder.join("damaged"), least)?
+            let place = folder.join("damaged");
+            let noticed = bench.noticed_damage(&image, acked, (&place, least))?;
+            noticed.is_some()
         }
         _ => true,
     };
-    drop(bench);
+    drop(judge);
     check_opened(&mut shared.recording, &opened, &before)?;
     if !checks {
         shared.recording.notes.push(format!(
@@ -78,19 +82,16 @@ pub(crate) fn undisturbed(
         ));
     }
     if let Some(least) = least {
-        shared.clock.takes(least);
-        if question.time_limit.is_none() {
-            shared.recovery.time = (least * PATIENCE).max(LEAST_TIME);
-        }
+        let limit = question.options.time_limit;
+        shared.trial.learn_time(least, limit);
     }
     Ok(least)
 }
 
 /// The error for a recovery that failed on the pool as the program left it, with the remedy.
-fn failed(bench: &Bench<'_>, ended: Ended) -> CrashTestError {
-    let recording = &bench.shared.recording;
-    let said = match bench.said() {
-        said if said.is_empty() => said,
+fn failed(recording: &Recording, said: &str, ended: Ended) -> CrashTestError {
+    let said = match said {
+        "" => String::new(),
         said => format!(": {said}"),
     };
     if let (Ended::Signal(_), Some((address, count))) = (ended, recording.addresses()) {

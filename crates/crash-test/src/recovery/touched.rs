@@ -34,12 +34,10 @@ pub struct TouchedPages {
 }
 
 impl TouchedPages {
-    pub fn whole() -> TouchedPages {
-        TouchedPages {
-            whole: true,
-            pages: Vec::new(),
-        }
-    }
+    pub const WHOLE: TouchedPages = TouchedPages {
+        whole: true,
+        pages: Vec::new(),
+    };
 }
 
 /// Calls that may end a mapping, before which its pages are read.

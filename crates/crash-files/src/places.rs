@@ -1,0 +1,146 @@
+//! Places that asked for operations, and which of them are one place.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use sardonyx_crash_test::recording::NOWHERE;
+use sardonyx_crash_test::recording::source::{Frame, Sources, caller};
+use sardonyx_crash_test::recovery::without_numbers;
+
+use crate::operations::{Act, Inode, Operation};
+use crate::recording::RecordedRun;
+
+/// More files than this that differ in numbers only are a series.
+const SERIES: usize = 4;
+/// The place of the file in a [`CallSite::key`].
+const FILE: usize = 1;
+/// At most this many functions tell two operations of one line apart: the innermost ones.
+const FUNCTIONS: usize = 4;
+/// The line of code, or the command, that asked for an operation.
+#[derive(Clone, Debug)]
+pub struct CallSite {
+    /// `FILE:LINE`, or the command.
+    pub text: String,
+    pub frame: Option<Frame>,
+    pub stack: Vec<Frame>,
+    /// What else tells this operation from others: the call, the file, and the user's functions that led to it.
+    pub key: Vec<String>,
+}
+
+pub(crate) fn places(recording: &RecordedRun) -> Vec<CallSite> {
+    let mut sources = Sources::new(&recording.places);
+    let names = last_names(recording);
+    let place = |one: &Operation| {
+        let mut place = place(recording, &mut sources, one.site, one.command);
+        let file = one.act.inode().and_then(|inode| names.get(&inode));
+        let file = file.unwrap_or(&one.path);
+        let call = one.shown.split('(').next().unwrap_or_default();
+        place.key = vec![call.to_owned(), file.clone()];
+        let own = place.stack.iter().filter(|frame| frame.own());
+        let mut functions: Vec<String> = own.filter_map(|frame| frame.function.clone()).collect();
+        functions.dedup();
+        functions.truncate(FUNCTIONS);
+        place.key.extend(functions);
+        place
+    };
+    let mut places: Vec<CallSite> = recording.operations.iter().map(place).collect();
+    join_series(&mut places);
+    places
+}
+
+/// Gives files one name whose names differ in their numbers only, if one place of the program treats many of them: a
+/// loop has made them, and one fault is in all. Few are told apart, because an interpreter's one line does all that its
+/// script does.
+fn join_series(places: &mut [CallSite]) {
+    let pattern = |place: &CallSite| {
+        let mut key = place.key.clone();
+        key[FILE] = without_numbers(&key[FILE]);
+        (place.text.clone(), key)
+    };
+    let mut files: FxHashMap<_, FxHashSet<String>> = FxHashMap::default();
+    for place in places.iter() {
+        let names = files.entry(pattern(place)).or_default();
+        names.insert(place.key[FILE].clone());
+    }
+    for place in places {
+        let (text, key) = pattern(place);
+        if files[&(text, key.clone())].len() > SERIES {
+            place.key = key;
+        }
+    }
+}
+
+/// The last path that each inode was given. A file that is written under a temporary name is known by its final one.
+fn last_names(recording: &RecordedRun) -> FxHashMap<Inode, String> {
+    let inodes = 0..recording.start.nodes.len() as Inode;
+    let known = |inode| Some((inode, recording.start.path(inode)?));
+    let mut names: FxHashMap<Inode, String> = inodes.filter_map(known).collect();
+    for one in &recording.operations {
+        if let Act::Create { inode, .. } | Act::Link { inode, .. } | Act::Rename { inode, .. } =
+            one.act
+        {
+            names.insert(inode, one.path.clone());
+        }
+    }
+    names
+}
+
+/// A line of source if the program has lines, or else its command.
+pub(crate) fn place(
+    recording: &RecordedRun,
+    sources: &mut Sources<'_>,
+    site: u32,
+    command: u32,
+) -> CallSite {
+    let stack = match site {
+        NOWHERE => Vec::new(),
+        site => sources.stack(site),
+    };
+    let frame = caller(&stack).cloned();
+    let command = recording
+        .commands
+        .get(command as usize)
+        .map_or("?", String::as_str);
+    let text = frame
+        .as_ref()
+        .map_or_else(|| format!("'{command}'"), Frame::place);
+    CallSite {
+        text,
+        frame,
+        stack,
+        key: Vec::new(),
+    }
+}
+
+/// A number for each place.
+pub(crate) fn keys(places: &[CallSite]) -> Vec<u32> {
+    let mut known = FxHashMap::default();
+    let mut numbers = Vec::with_capacity(places.len());
+    for place in places {
+        let new = known.len() as u32;
+        numbers.push(*known.entry((&place.text, &place.key)).or_insert(new));
+    }
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_numbered_files_are_told_apart_and_many_are_a_series() {
+        let joined = |count: usize| {
+            let place = |number: usize| CallSite {
+                text: "'script'".to_owned(),
+                frame: None,
+                stack: Vec::new(),
+                key: vec!["write".to_owned(), format!("log.{number}")],
+            };
+            let mut places: Vec<CallSite> = (0..count).map(place).collect();
+            join_series(&mut places);
+            keys(&places).into_iter().max().unwrap() as usize + 1
+        };
+        assert_eq!(
+            [1, 2, SERIES, SERIES + 1, 100].map(joined),
+            [1, 2, SERIES, 1, 1]
+        );
+    }
+}
