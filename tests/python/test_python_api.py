@@ -178,7 +178,7 @@ def test_commands_are_functions_with_the_same_figures(tmp_path: Path) -> None:
         (lambda: sardonyx.crash("btree", design="sca"), "did you mean designs"),
         (lambda: sardonyx.call("crash onc"), "no such command; did you mean once"),
         (
-            lambda: sardonyx.merge(tmp_path / "none", passess=2),  # type: ignore[call-arg]
+            lambda: sardonyx.merge(tmp_path / "none", passesx=2),  # type: ignore[call-arg]
             "did you mean passes",
         ),
         (lambda: sardonyx.merge(tmp_path / "none", at_most=0), "at_most 0: give a whole number of"),

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use sardonyx_merge::algorithms::{Algorithm, Merges, register};
 use sardonyx_merge::ksm::{PageSearch, Software, TreeWalk, Walkable};
 use sardonyx_merge::question::Question;
-use sardonyx_question::Names;
 use sardonyx_merge::run::PassRun;
 use sardonyx_merge::{Checksum, Page, PageFrame, PageStore, timed};
+use sardonyx_question::Names;
 use serde_json::Value;
 
 /// Software that takes every key twice, and so costs more and saves the same.

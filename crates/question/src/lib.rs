@@ -72,7 +72,10 @@ impl Given {
             .0
             .iter()
             .filter(|name| options.contains(&name.as_str()));
-        refused(&idle.map(|name| option(name, None)).collect::<Vec<_>>(), form)
+        refused(
+            &idle.map(|name| option(name, None)).collect::<Vec<_>>(),
+            form,
+        )
     }
 }
 
@@ -149,7 +152,9 @@ fn misfit<T: DeserializeOwned>(alone: Map<String, Value>) -> Option<String> {
 }
 
 fn option(name: &str, field: Option<&Value>) -> String {
-    let called = field.and_then(|field| field.get("called")).and_then(Value::as_str);
+    let called = field
+        .and_then(|field| field.get("called"))
+        .and_then(Value::as_str);
     format!("--{}", called.unwrap_or(name).replace('_', "-"))
 }
 
