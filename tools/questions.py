@@ -51,44 +51,20 @@ def page() -> str:
     parts = list(_parts(schemas))
     for command in sorted(_core.commands()):
         schema = json.loads(_core.command(command))
-        parts += [_asked(command, schema), _function(command, schema)]
+        parts.append(_function(command, schema))
     return HEAD + "".join(f"\n\n{part}" for part in parts)
-
-
-#: What a question holds of a kind that is not one of JSON's.
-HELD = {
-    "bytes": "int",
-    "names": "tuple[str, ...]",
-    "pairs": "tuple[tuple[str, str], ...]",
-}
-
-
-def _asked(command: str, schema: Schema) -> str:
-    """A command's question as the native module completes it."""
-    words = command.replace("-", " ").split()
-    text = f"class {''.join(map(str.capitalize, words))}(Value):\n"
-    text += f'    """What ``sardonyx {command}`` is asked."""\n'
-    text += "\n" if schema["order"] else ""
-    for name in schema["order"]:
-        field = schema.get("properties", {})[name]
-        text += f"    {name}: {_held(field)}\n"
-    return text
-
-
-def _held(schema: Schema) -> str:
-    kind = HELD.get(schema.get("format", ""))
-    if kind is None:
-        return _parameter(schema) if "enum" in schema or "oneOf" in schema else _type(schema)
-    return kind + (" | None" if "null" in schema["type"] else "")
 
 
 def _function(command: str, schema: Schema) -> str:
     """A command's parameters, as the head of a function."""
-    fields = schema.get("properties", {})
+    fields = schema["properties"]
     text = f"def {command.replace(' ', '_').replace('-', '_')}(\n"
-    named = [name for name in schema["order"] if "argument" not in fields[name]]
-    given = [name for name in schema["order"] if "argument" in fields[name]]
-    for name in sorted(given + named, key=lambda each: "needed" not in fields[each]):
+    needed = sorted(schema["order"], key=lambda name: "needed" not in fields[name])
+    words = [name for name in needed if "argument" in fields[name]]
+    for name in [*words, "*", *(name for name in needed if name not in words)]:
+        if name == "*":
+            text += "    *,\n"
+            continue
         kind, default = _parameter(fields[name]), ""
         if "needed" not in fields[name]:
             value = fields[name].get("default")
@@ -99,8 +75,11 @@ def _function(command: str, schema: Schema) -> str:
     text += "    watch: Watch | None = None,\n) -> None:\n"
     first, *_ = schema["description"].split("\n\n")
     lines = [_wrapped(first, WIDTH - 7), [""]]
-    for name in sorted(given + named, key=lambda each: "needed" not in fields[each]):
-        lines.append(_wrapped(f"`{name}`: {fields[name].get('description', '')}", WIDTH - 7))
+    for name in needed:
+        said = f"`{name}`: {fields[name]['description']}"
+        if "maximum" in fields[name]:
+            said += f" {fields[name]['minimum']:,} to {fields[name]['maximum']:,}."
+        lines.append(_wrapped(said, WIDTH - 7))
     whole = "\n".join(f"    {line}".rstrip() for each in lines for line in each)
     return text + f'    """{whole.lstrip()}\n    """\n'
 
@@ -111,8 +90,7 @@ def _parameter(schema: Schema) -> str:
         return kind + (" | None" if "null" in schema["type"] else "")
     if "anyOf" in schema:
         return " | ".join(map(_parameter, schema["anyOf"]))
-    if "enum" in schema or "oneOf" in schema:
-        words = schema.get("enum") or [choice["const"] for choice in schema["oneOf"]]
+    if words := _words(schema):
         return f"Literal[{', '.join(map(_literal, words))}]"
     if schema.get("type") == "array":
         inner = _parameter(schema["items"])
@@ -144,8 +122,7 @@ def _declared(name: str, schema: Schema) -> Iterator[str]:
         union = " | ".join(choice["title"] for choice in choices)
         line = f"{name}: TypeAlias = {union}"
         yield _comment(schema.get("description", "")) + f"{line}\n"
-    elif choices or "enum" in schema:
-        words = schema.get("enum") or [choice["const"] for choice in choices]
+    elif words := _words(schema):
         yield _comment(schema.get("description", "")) + (
             f"{name}: TypeAlias = Literal[{', '.join(map(_literal, words))}]\n"
         )
@@ -153,8 +130,14 @@ def _declared(name: str, schema: Schema) -> Iterator[str]:
         yield _class(name, schema)
 
 
+def _words(schema: Schema) -> list[str]:
+    """The words of a type that is one of a few; those with help of their own stand one by one."""
+    told = [word for choice in schema.get("oneOf", []) for word in _words(choice)]
+    return [*schema.get("enum", []), *told, *([schema["const"]] if "const" in schema else [])]
+
+
 def _class(name: str, schema: Schema) -> str:
-    fields = schema.get("properties", {})
+    fields = schema["properties"]
     required = schema.get("required", [])
     text = f"class {name}(Value):\n{_docstring(schema['description'])}\n"
     for field in sorted(fields, key=lambda each: (each not in required, each)):

@@ -41,7 +41,9 @@ class Printed(Answer):
     """The answer of a command that ran as a process, which printed its table."""
 
     def __init__(self, command: str, document: Mapping[str, Any], ended: Ended) -> None:
-        super().__init__(command, document, ended.returncode)
+        lines = ended.stderr.splitlines()
+        notes = [line for line in lines if line.startswith(("note: ", "warning: "))]
+        super().__init__(command, document, ended.returncode, notes)
         self._said = ended.stdout
 
     def table(self, width: int = 100) -> str:

@@ -9,7 +9,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 
@@ -68,8 +68,20 @@ def is_special(path: str | os.PathLike[str]) -> bool:
 def replaced_together(directory: Path) -> Iterator[Path]:
     """A scratch directory in this one; what is in it at the end replaces files of the same names.
 
-    Nothing is replaced on failure, and nobody sees half of what belongs together for long.
+    Nothing is replaced on failure, no new directory is left, and nobody sees half of what belongs
+    together for long.
     """
+    made = [place for place in (directory, *directory.parents) if not place.exists()]
+    try:
+        yield from _replaced_together(directory)
+    except BaseException:
+        for place in made:
+            with suppress(OSError):  # not made yet, or somebody else's files are in it by now
+                place.rmdir()
+        raise
+
+
+def _replaced_together(directory: Path) -> Iterator[Path]:
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".sardonyx.", dir=directory) as name:
         scratch = Path(name)

@@ -552,30 +552,9 @@ class TrialQuestion(Value):
     transactions: int | None = None
 
 
-class Merge(Value):
-    """What ``sardonyx merge`` is asked."""
-
-    machines: tuple[str, ...]
-    pid: tuple[int, ...]
-    mapping: tuple[str, ...]
-    snapshots: int
-    every: float
-    designs: tuple[str, ...]
-    kernel: str
-    memory: int
-    zeros: Literal["held", "no-holes", "none"]
-    pass_in: int
-    at_most: int
-    passes: int | None
-    set: tuple[tuple[str, str], ...]
-    owner: tuple[str, ...]
-    advice: bool
-    what_if: bool
-    why: bool
-
-
 def merge(
     machines: Texts = (),
+    *,
     pid: int | Sequence[int] = (),
     mapping: Texts = (),
     snapshots: int = 2,
@@ -600,8 +579,8 @@ def merge(
     sees, the last one stays.
     ``pid``: A live process; repeatable.
     ``mapping``: Live processes: only mappings whose name contains this; repeatable.
-    ``snapshots``: Live processes: the number of snapshots.
-    ``every``: Seconds between two snapshots.
+    ``snapshots``: Live processes: the number of snapshots. 1 to 1,000.
+    ``every``: Seconds between two snapshots. 0 to 86,400.
     ``designs``: none, ksm, pageforge, separated by commas.
     ``kernel``: The kernel whose KSM is modelled: linux-6, linux-4.4 or paper; host: linux-6 with
     the settings of the running kernel.
@@ -609,9 +588,10 @@ def merge(
     digests, and near matches are not looked for.
     ``zeros``: Images: whether pages of zeros, which may never have been touched, count as pages.
     held: yes; no-holes: except holes of the file; none: no.
-    ``pass_in``: Recommend settings for a pass within N seconds.
-    ``at_most``: Recommend settings for at most N % of a core; goes before --pass-in.
-    ``passes``: Number of passes; default: until the savings stay the same for ten.
+    ``pass_in``: Recommend settings for a pass within N seconds. 1 to 1,000,000.
+    ``at_most``: Recommend settings for at most N % of a core; goes before --pass-in. 1 to 100.
+    ``passes``: Number of passes; default: until the savings stay the same for ten. 1 to
+    1,000,000.
     ``set``: Set a key of the merge; repeatable.
     ``owner``: Machines of one owner, who may merge with each other only; repeatable.
     ``advice``: Recommend settings.

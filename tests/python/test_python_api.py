@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -173,21 +175,45 @@ def test_commands_are_functions_with_the_same_figures(tmp_path: Path) -> None:
     cut = sardonyx.call("crash once", "btree", designs=["sca", "no-atomicity"], cuts=30)
     assert [run["design"] for run in cut["runs"]] == ["sca", "no-atomicity"]
     assert cut.status == 1 and repr(cut).startswith("<crash once: status 1; ")
+    merge: Any = sardonyx.merge
     for call, said in (
         (lambda: sardonyx.trace_info("rediss"), "rediss: there is no such file"),
         (lambda: sardonyx.crash("btree", design="sca"), "did you mean designs"),
         (lambda: sardonyx.call("crash onc"), "no such command; did you mean once"),
-        (
-            lambda: sardonyx.merge(tmp_path / "none", passesx=2),  # type: ignore[call-arg]
-            "did you mean passes",
-        ),
+        (lambda: merge(tmp_path / "none", passesx=2), "did you mean passes"),
+        (lambda: merge("a", "b"), "merge: too many positional arguments"),
+        (lambda: sardonyx.merge("a", pid=[], every=2), "every: does nothing without pid"),
+        (lambda: cut.report(tmp_path / "r.html"), "crash once: this answer has its table and its"),
+        (lambda: merge(tmp_path / "none", zeros="x"), "zeros x: give one of"),
         (lambda: sardonyx.merge(tmp_path / "none", at_most=0), "at_most 0: give a whole number of"),
         (lambda: sardonyx.merge(tmp_path / "none"), "name an image, a folder of snapshots"),
         (lambda: sardonyx.estimate(tmp_path / "none"), "no such file or folder; name one"),
         (lambda: sardonyx.curve("ddr5", points=1), "curve"),
     ):
         with pytest.raises(sardonyx.SardonyxError, match=said):
-            call()  # type: ignore[no-untyped-call]
+            call()
+
+
+def test_an_answer_is_saved_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = tmp_path / "a.raw"
+    image.write_bytes(bytes(8192) + b"a" * 4096)
+    found = sardonyx.merge(image, what_if=False, zeros="held")
+    assert found.status == 0 and found.notes == [] and "Merging saves" in found.table()
+    assert len(found.figures()) > 3
+    assert found.save(tmp_path / "kept") == tmp_path / "kept/report.html"
+    names = ["merge.json", "origin.json", "report.html"]
+    assert sorted(each.name for each in (tmp_path / "kept").iterdir()) == names
+    assert json.loads((tmp_path / "kept/merge.json").read_text()) == found
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(found._view, "report", full)
+    with pytest.raises(OSError, match="No space"):
+        found.save(tmp_path / "new/folder")
+    assert not (tmp_path / "new").exists()
 
 
 def test_all_that_is_offered_is_there() -> None:

@@ -48,8 +48,7 @@ question! {
         /// Seconds between two snapshots.
         #[schemars(range(min = 0, max = 86400), extend("requires" = "pid"))]
         every: f64 = 1.0,
-        /// none, ksm, pageforge, separated by commas.
-        #[schemars(extend("short" = "d"))]
+        #[schemars(description = algorithms::listed(), extend("short" = "d"))]
         designs: Names = Names::of("ksm"),
         /// The kernel whose KSM is modelled: linux-6, linux-4.4 or paper; host: linux-6 with the settings of the running
         /// kernel.
@@ -204,7 +203,7 @@ impl Question {
                 ended: None,
             });
         }
-        let count = self.snapshots;
+        let count = self.snapshots.max(1);
         for pass in 1..=count {
             if live.is_empty() {
                 break;
@@ -238,7 +237,7 @@ impl Question {
 
     /// Waits for the next snapshot. False if `tell` ended it.
     fn wait(&self, tell: &mut dyn FnMut() -> bool) -> bool {
-        let until = Instant::now() + Duration::from_secs_f64(self.every);
+        let until = Instant::now() + Duration::try_from_secs_f64(self.every).unwrap_or_default();
         while tell() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {

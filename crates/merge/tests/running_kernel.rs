@@ -222,7 +222,7 @@ fn the_running_kernel_counts_as_the_model_does() {
         Ok(())
     };
     match available() {
-        Err(why) => println!("not run: {why}"),
+        Err(why) => println!("skipped: {why}"),
         Ok(()) => compared().unwrap_or_else(|problem: ImageError| panic!("{problem}")),
     }
 }

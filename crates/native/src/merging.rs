@@ -11,7 +11,7 @@ use crate::{bad, read};
 /// Runs merging algorithms over machines.
 #[pyfunction]
 pub fn merge(py: Python<'_>, question_json: &str, progress: Option<&Progress>) -> PyResult<String> {
-    let asked = sardonyx_question::read::<Question>(question_json).map_err(bad)?;
+    let asked: Question = read(question_json)?;
     let tell = Progress::listener(progress);
     let answer = py.detach(|| asked.answer(&mut |done, total| tell(done, total)));
     let answer = answer.map_err(bad)?.ok_or_else(|| bad("cancelled"))?;

@@ -16,6 +16,9 @@ pub fn declared<T: DeserializeOwned + JsonSchema>() -> Value {
     }));
     let mut schema = Value::from(T::json_schema(&mut generator));
     schema["order"] = json!(fields::<T>());
+    if schema["properties"].is_null() {
+        schema["properties"] = json!({});
+    }
     schema
 }
 

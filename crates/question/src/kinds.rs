@@ -45,12 +45,13 @@ impl<'de> Deserialize<'de> for Bytes {
             Number(u64),
             Text(String),
         }
-        match Written::deserialize(from) {
-            Ok(Written::Number(bytes)) => Some(Bytes(bytes)),
-            Ok(Written::Text(text)) => sizes::parse(&text).map(Bytes),
-            Err(_) => None,
-        }
-        .ok_or_else(|| D::Error::custom(sizes::REMEDY))
+        let (text, bytes) = match Written::deserialize(from) {
+            Ok(Written::Number(bytes)) => return Ok(Bytes(bytes)),
+            Ok(Written::Text(text)) => (text.clone(), sizes::parse(&text)),
+            Err(_) => (String::new(), None),
+        };
+        let problem = || D::Error::custom(format_args!("{text}: {}", sizes::REMEDY));
+        bytes.map(Bytes).ok_or_else(problem)
     }
 }
 
@@ -63,8 +64,12 @@ looks!(Names: {"type": ["array", "string"], "items": {"type": "string"}, "format
 impl Names {
     /// The names in a text, with commas between them.
     pub fn of(text: &str) -> Names {
+        Names::once(text.split(','))
+    }
+
+    fn once<'t>(words: impl Iterator<Item = &'t str>) -> Names {
         let mut names: Vec<String> = Vec::new();
-        for name in text.split(',').map(str::trim) {
+        for name in words.map(str::trim) {
             if !name.is_empty() && !names.iter().any(|known| known == name) {
                 names.push(name.to_owned());
             }
@@ -83,11 +88,11 @@ impl<'de> Deserialize<'de> for Names {
         }
         let Names(names) = match Written::deserialize(from) {
             Ok(Written::Text(text)) => Names::of(&text),
-            Ok(Written::List(list)) => Names::of(&list.join(",")),
-            Err(_) => return Err(D::Error::custom("give names, separated by commas")),
+            Ok(Written::List(list)) => Names::once(list.iter().map(String::as_str)),
+            Err(_) => return Err(D::Error::custom(": give names, separated by commas")),
         };
         if names.is_empty() {
-            return Err(D::Error::custom("none given; give one at least"));
+            return Err(D::Error::custom(": none given; give one at least"));
         }
         Ok(Names(names))
     }
@@ -115,17 +120,29 @@ impl<'de> Visitor<'de> for PairsVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Pairs, A::Error> {
+        /// As users write a pair, and as a whole question has it.
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Pair {
+            Text(String),
+            Parts(String, String),
+        }
         let mut pairs = Vec::new();
-        while let Some(text) = list.next_element::<String>()? {
-            let pair = text
+        while let Some(pair) = list.next_element::<Pair>()? {
+            let text = match pair {
+                Pair::Parts(key, value) => {
+                    pairs.push((key, value));
+                    continue;
+                }
+                Pair::Text(text) => text,
+            };
+            let parts = text
                 .split_once('=')
                 .map(|(key, value)| (key.trim(), value.trim()));
-            let Some((key, value)) =
-                pair.filter(|(key, value)| !key.is_empty() && !value.is_empty())
-            else {
-                return Err(A::Error::custom(format_args!("{text}: {PAIR}")));
-            };
-            pairs.push((key.to_owned(), value.to_owned()));
+            match parts.filter(|(key, value)| !key.is_empty() && !value.is_empty()) {
+                Some((key, value)) => pairs.push((key.to_owned(), value.to_owned())),
+                None => return Err(A::Error::custom(format_args!("{text}: {PAIR}"))),
+            }
         }
         Ok(Pairs(pairs))
     }

@@ -2,10 +2,9 @@
 //! command line, the functions in Python and their types are made.
 //!
 //! A field's help is its doc comment, its range `schemars(range(..))`. `schemars(extend(..))` says the rest:
-//! `requires` names the options without which it does nothing (one of them has to be given; `"of=none"` asks for that
-//! value), `needed` that it has to be given, `called` its name where the field has another, `argument` that it has no name on the command line, `rare` that only `--help-all` tells of it, `short` its letter,
-//! `also` another name, `value` the word for its value, `completes` what its value is chosen from.
-//! Left out: what only one command can check, which is its own.
+//! `requires` names the options of which one has to be given for it to do anything, `needed` that it has to be given itself,
+//! `argument` that it has no name on the command line, `rare` that only `--help-all` tells of it, `short` its letter, and
+//! `value` the word for its value. Left out: what only one command can check, which is its own.
 
 mod declared;
 mod kinds;
@@ -14,7 +13,6 @@ pub use declared::declared;
 pub use kinds::{Bytes, Names, Pairs};
 
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -43,8 +41,8 @@ macro_rules! question {
     (@default $value:expr) => { $value };
 }
 
-/// A range beyond this is the machine's, and no limit that a user meets.
-const FAR: f64 = 2_147_483_648.0;
+/// The largest whole number that an option takes: 2^63, less what a floating-point number cannot hold.
+const LARGEST: f64 = 9_223_372_036_854_774_784.0;
 
 /// What a command is asked.
 pub trait Question: DeserializeOwned + JsonSchema {
@@ -72,10 +70,7 @@ impl Given {
             .0
             .iter()
             .filter(|name| options.contains(&name.as_str()));
-        refused(
-            &idle.map(|name| option(name, None)).collect::<Vec<_>>(),
-            form,
-        )
+        refused(&idle.map(|name| option(name)).collect::<Vec<_>>(), form)
     }
 }
 
@@ -87,92 +82,62 @@ impl Given {
 pub fn read<T: Question>(json: &str) -> Result<T, String> {
     let given: Map<String, Value> =
         serde_json::from_str(json).map_err(|error| error.to_string())?;
-    let schema = SchemaSettings::draft2020_12()
-        .with(|settings| settings.inline_subschemas = true)
-        .into_generator()
-        .into_root_schema_for::<T>();
-    let fields = schema
-        .get("properties")
-        .and_then(Value::as_object)
+    let schema = declared::<T>();
+    let fields = schema["properties"]
+        .as_object()
         .cloned()
         .unwrap_or_default();
     for (name, value) in &given {
         let field = fields
             .get(name)
-            .ok_or_else(|| format!("{}: there is no such option", option(name, None)))?;
-        in_range(&option(name, Some(field)), value, field)?;
+            .ok_or_else(|| format!("{}: there is no such option", option(name)))?;
+        if let Some((value, wanted)) = misfit(value, field) {
+            let shown = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            return Err(format!("{} {shown}: give {wanted}", said(name, field)));
+        }
+        // Alone, so that an error of a kind with its own words names its option.
+        let alone = Map::from_iter([(name.clone(), value.clone())]);
+        if let Err(error) = serde_json::from_value::<T>(Value::Object(alone)) {
+            let error = error.to_string();
+            let between = if error.starts_with(':') { "" } else { " " };
+            return Err(format!("{}{between}{error}", said(name, field)));
+        }
     }
     let missing = fields
         .iter()
         .find(|(name, field)| field.get("needed").is_some() && !given.contains_key(*name));
     if let Some((name, field)) = missing {
-        return Err(format!("{}: is missing", said(name, Some(field))));
+        return Err(format!("{}: is missing", said(name, field)));
     }
-    let idle = given.keys().filter(|name| !in_use(&fields[*name], &given));
-    if let Some(name) = idle.clone().next() {
-        let form = format!(
-            "without {}",
-            needs(&fields[name])
-                .map(option_of)
-                .collect::<Vec<_>>()
-                .join(" or ")
-        );
-        return Err(refused(&[option(name, fields.get(name))], &form).expect_err("it is idle"));
-    }
-    let names = Given(given.keys().cloned().collect());
-    for (name, value) in &given {
-        // One by one, so that an error names its option.
-        let alone = Map::from_iter([(name.clone(), value.clone())]);
-        if let Some(error) = misfit::<T>(alone) {
-            let shown = match value {
-                Value::Array(_) | Value::Object(_) => String::new(),
-                Value::String(text) => format!(" {text}"),
-                other => format!(" {other}"),
-            };
-            let pairs = fields[name].get("format").and_then(Value::as_str) == Some("pairs");
-            let between = if pairs { " " } else { ": " };
-            return Err(format!(
-                "{}{shown}{between}{error}",
-                said(name, fields.get(name))
-            ));
+    for name in given.keys() {
+        let needs: Vec<&str> = needs(&fields[name]).collect();
+        if !needs.is_empty() && !needs.iter().any(|need| is_on(given.get(*need))) {
+            let needs: Vec<String> = needs
+                .into_iter()
+                .map(|need| said(need, &fields[need]))
+                .collect();
+            refused(&[option(name)], &format!("without {}", needs.join(" or ")))?;
         }
     }
+    let names = Given(given.keys().cloned().collect());
     let question: T =
         serde_json::from_value(Value::Object(given)).map_err(|error| error.to_string())?;
     question.check(&names)?;
     Ok(question)
 }
 
-/// What is wrong with one field; a field that is missing besides is not wrong.
-fn misfit<T: DeserializeOwned>(alone: Map<String, Value>) -> Option<String> {
-    let error = serde_json::from_value::<T>(Value::Object(alone))
-        .err()?
-        .to_string();
-    (!error.starts_with("missing field")).then_some(error)
+fn option(name: &str) -> String {
+    format!("--{}", name.replace('_', "-"))
 }
 
-fn option(name: &str, field: Option<&Value>) -> String {
-    let called = field
-        .and_then(|field| field.get("called"))
-        .and_then(Value::as_str);
-    format!("--{}", called.unwrap_or(name).replace('_', "-"))
-}
-
-/// An option as users write it; an argument by the word for it.
-fn said(name: &str, field: Option<&Value>) -> String {
-    let argument = field.and_then(|field| field.get("argument")).is_some();
-    if argument {
-        name.to_owned()
-    } else {
-        option(name, field)
+/// An option as users write it; an argument by its name.
+fn said(name: &str, field: &Value) -> String {
+    match field.get("argument") {
+        Some(_) => name.to_owned(),
+        None => option(name),
     }
-}
-
-fn option_of(need: &str) -> String {
-    need.split_once('=').map_or_else(
-        || option(need, None),
-        |(name, value)| format!("{} {value}", option(name, None)),
-    )
 }
 
 fn refused(options: &[String], form: &str) -> Result<(), String> {
@@ -192,59 +157,83 @@ fn needs(field: &Value) -> impl Iterator<Item = &str> {
     list.chain(requires).filter_map(Value::as_str)
 }
 
-/// Whether an option does something beside those that are given.
-fn in_use(field: &Value, given: &Map<String, Value>) -> bool {
-    let mut needs = needs(field).peekable();
-    needs.peek().is_none()
-        || needs.any(|need| match need.split_once('=') {
-            Some((name, value)) => given.get(name).and_then(Value::as_str) == Some(value),
-            None => given
-                .get(need)
-                .is_some_and(|given| !matches!(given, Value::Null | Value::Bool(false))),
-        })
+/// Whether what was given of an option is more than nothing.
+fn is_on(given: Option<&Value>) -> bool {
+    match given {
+        None | Some(Value::Null | Value::Bool(false)) => false,
+        Some(Value::Array(list)) => !list.is_empty(),
+        Some(_) => true,
+    }
 }
 
-/// Refuses a number out of its range, and what is no number where one has to be.
-fn in_range(option: &str, value: &Value, field: &Value) -> Result<(), String> {
+/// The value that is of another kind than its field, or out of its range, and what to give in its place. Kinds of their
+/// own ([`kinds`]) say that themselves.
+fn misfit<'v>(value: &'v Value, field: &Value) -> Option<(&'v Value, String)> {
     let kinds: Vec<&str> = match field.get("type") {
-        Some(Value::String(kind)) => vec![kind],
         Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
-        _ => return Ok(()),
+        kind => kind.and_then(Value::as_str).into_iter().collect(),
     };
-    if kinds.contains(&"array")
-        && let (Value::Array(items), Some(item)) = (value, field.get("items"))
-    {
-        return items
-            .iter()
-            .try_for_each(|each| in_range(option, each, item));
+    if value.is_null() && kinds.contains(&"null") {
+        return None;
     }
-    let whole = kinds.contains(&"integer");
-    if kinds.contains(&"string") || !(whole || kinds.contains(&"number")) || value.is_null() {
-        return Ok(());
+    let words = choices(field);
+    if !words.is_empty() {
+        let known = value.as_str().is_some_and(|given| words.contains(&given));
+        return (!known).then(|| (value, format!("one of {}", words.join(", "))));
     }
+    let wanted = match *kinds.first()? {
+        _ if kinds.contains(&"string") && kinds.len() > 1 => None,
+        "array" => match value {
+            Value::Array(items) => {
+                return items
+                    .iter()
+                    .find_map(|each| misfit(each, field.get("items")?));
+            }
+            _ if kinds.len() > 1 => None,
+            _ => Some("a list".to_owned()),
+        },
+        "boolean" => (!value.is_boolean()).then(|| "true or false".to_owned()),
+        "string" => (!value.is_string()).then(|| "a text".to_owned()),
+        "integer" => {
+            let whole = value.is_u64() || value.is_i64();
+            number(value.as_f64().filter(|_| whole), "a whole number", field)
+        }
+        "number" => number(value.as_f64(), "a number", field),
+        _ => None,
+    };
+    Some((value, wanted?))
+}
+
+/// The words of a field that is one of a few; a schema has those with help of their own one by one.
+fn choices(field: &Value) -> Vec<&str> {
+    let alone = field.get("const").and_then(Value::as_str);
+    let listed = ["enum", "oneOf"].map(|name| field.get(name).and_then(Value::as_array));
+    let [plain, told] = listed.map(|list| list.into_iter().flatten());
+    let told = told.flat_map(choices);
+    (plain.filter_map(Value::as_str).chain(told).chain(alone)).collect()
+}
+
+fn number(given: Option<f64>, what: &str, field: &Value) -> Option<String> {
     let bound = |name: &str| field.get(name).and_then(Value::as_f64);
-    let (least, most) = (
-        bound("minimum"),
-        bound("maximum").filter(|most| *most < FAR),
-    );
-    let given = value
-        .as_f64()
-        .filter(|_| !whole || value.is_u64() || value.is_i64());
-    let beyond = bound("maximum").unwrap_or(9.3e18);
-    if given.is_some_and(|given| least.is_none_or(|least| given >= least) && given <= beyond) {
-        return Ok(());
-    }
-    let what = if whole { "a whole number" } else { "a number" };
-    let range = match (least, most) {
-        (Some(least), Some(most)) => format!(" of {} to {}", grouped(least), grouped(most)),
-        (Some(least), None) => format!(", {} or more", grouped(least)),
-        (None, Some(most)) => format!(", {} at most", grouped(most)),
-        (None, None) => String::new(),
+    let most = match field.get("format").and_then(Value::as_str) {
+        Some("uint32") => f64::from(u32::MAX),
+        Some("double") => f64::MAX,
+        _ => LARGEST,
     };
-    let shown = value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned);
-    Err(format!("{option} {shown}: give {what}{range}"))
+    let (least, most) = (
+        bound("minimum").unwrap_or(-most),
+        bound("maximum").unwrap_or(most),
+    );
+    if given.is_some_and(|given| (least..=most).contains(&given)) {
+        return None;
+    }
+    let far = most >= LARGEST && given.is_none_or(|given| given <= most);
+    Some(match (least == -most, far) {
+        (true, true) => what.to_owned(),
+        (false, true) => format!("{what}, {} or more", grouped(least)),
+        (true, false) => format!("{what}, {} at most", grouped(most)),
+        (false, false) => format!("{what} of {} to {}", grouped(least), grouped(most)),
+    })
 }
 
 /// A bound with commas between its thousands.

@@ -2,6 +2,15 @@
 
 use sardonyx_question::{Bytes, Given, Names, Pairs, Question, declared, question, read};
 
+#[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lid {
+    /// None.
+    #[default]
+    Off,
+    HalfOn,
+}
+
 question! {
     /// Boil water.
     pub struct Boil {
@@ -15,6 +24,12 @@ question! {
         /// Of the salt.
         #[schemars(extend("requires" = "salt"))]
         grams: Option<f64>,
+        /// Pots beside it.
+        #[schemars(inner(range(min = 1)))]
+        beside: Vec<u32>,
+        #[schemars(extend("requires" = "beside"))]
+        apart: bool,
+        lid: Lid,
         room: Bytes = Bytes(4096),
         herbs: Names = Names::of("bay"),
         set: Pairs,
@@ -45,9 +60,14 @@ fn what_is_left_out_has_its_default_and_words_mean_what_they_say() {
         r#"{"pot": "a", "room": "4K", "herbs": "bay, thyme,bay", "set": {"a.b": true, "c": 2}}"#;
     let asked = read::<Boil>(json).unwrap();
     assert_eq!(
-        (asked.room, asked.herbs),
+        (asked.room, asked.herbs.clone()),
         (Bytes(4096), Names::of("bay,thyme"))
     );
+    let whole = serde_json::to_string(&asked).unwrap();
+    let again: Boil = serde_json::from_str(&whole).unwrap();
+    assert_eq!(serde_json::to_string(&again).unwrap(), whole);
+    let list = read::<Boil>(r#"{"pot": "a", "herbs": ["bay,leaf"]}"#).unwrap();
+    assert_eq!(list.herbs.0, ["bay,leaf"]);
     let pairs = [("a.b", "true"), ("c", "2")].map(|(key, value)| (key.into(), value.into()));
     assert_eq!(asked.set, Pairs(pairs.to_vec()));
     assert_eq!(
@@ -63,8 +83,8 @@ fn what_is_wrong_is_one_line_with_the_option_and_the_remedy() {
     for (json, said) in [
         (r#"{}"#, "pot: is missing"),
         (
-            r#"{"pot": "a", "lid": 1}"#,
-            "--lid: there is no such option",
+            r#"{"pot": "a", "lit": 1}"#,
+            "--lit: there is no such option",
         ),
         (
             r#"{"pot": "a", "seconds": 0}"#,
@@ -92,7 +112,30 @@ fn what_is_wrong_is_one_line_with_the_option_and_the_remedy() {
         ),
         (
             r#"{"pot": "a", "herbs": ","}"#,
-            "--herbs ,: none given; give one at least",
+            "--herbs: none given; give one at least",
+        ),
+        (
+            r#"{"pot": "a", "seconds": 9999999999999999999}"#,
+            "--seconds 9999999999999999999: give a whole number of 1 to 3,600",
+        ),
+        (
+            r#"{"pot": "a", "beside": [5000000000]}"#,
+            "--beside 5000000000: give a whole number of 1 to 4,294,967,295",
+        ),
+        (r#"{"pot": "a", "beside": 1}"#, "--beside 1: give a list"),
+        (
+            r#"{"pot": "a", "apart": true, "beside": []}"#,
+            "--apart: does nothing without --beside; leave it out",
+        ),
+        (r#"{"pot": "a", "salt": 1}"#, "--salt 1: give true or false"),
+        (r#"{"pot": 1}"#, "pot 1: give a text"),
+        (
+            r#"{"pot": "a", "lid": "x"}"#,
+            "--lid x: give one of half-on, off",
+        ),
+        (
+            r#"{"pot": "a", "grams": "x", "salt": true}"#,
+            "--grams x: give a number",
         ),
         (
             r#"{"pot": "a", "set": ["k"]}"#,
@@ -111,7 +154,9 @@ fn what_is_wrong_is_one_line_with_the_option_and_the_remedy() {
 #[test]
 fn a_declaration_has_the_options_in_their_order_with_defaults_and_help() {
     let schema = declared::<Boil>();
-    let order = ["pot", "seconds", "salt", "grams", "room", "herbs", "set"];
+    let order = [
+        "pot", "seconds", "salt", "grams", "beside", "apart", "lid", "room", "herbs", "set",
+    ];
     assert_eq!(schema["order"], serde_json::json!(order));
     assert_eq!(schema["description"], "Boil water.");
     let seconds = &schema["properties"]["seconds"];

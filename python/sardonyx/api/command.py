@@ -10,42 +10,52 @@ import difflib
 import inspect
 import json
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, update_wrapper
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Generic, ParamSpec
 
 from sardonyx import _core
 from sardonyx._core import SardonyxError
-from sardonyx.files import FileError, replaced_together
+from sardonyx.arguments import in_python
+from sardonyx.files import replaced_together
 from sardonyx.runs import scheduler
 from sardonyx.runs.scheduler import Task, Watch
 
 P = ParamSpec("P")
+#: Types of parameters that are lists, and do not take one text for all.
+LISTS = ("array", ["array", "object"])
 
 
 class Answer(dict[str, Any]):
     """What a command has found: its document, as ``--json`` writes it.
 
-    ``status`` is 1 where a check failed and 3 where nothing can be said, else 0.
+    ``status`` is 1 where a check failed and 3 where nothing can be said, else 0; ``notes`` are what
+    it warned of.
     """
 
-    def __init__(self, command: str, document: Mapping[str, Any], status: int = 0) -> None:
+    def __init__(
+        self,
+        command: str,
+        document: Mapping[str, Any],
+        status: int = 0,
+        notes: Sequence[str] = (),
+    ) -> None:
         super().__init__(document)
-        self.command, self.status = command, status
+        self.command, self.status, self.notes = command, status, list(notes)
 
     def __repr__(self) -> str:
         return f"<{self.command}: status {self.status}; {', '.join(self)}>"
 
     @property
-    def _shown(self) -> Any:
-        return import_module(f"sardonyx.views.{self.command.replace(' ', '_').replace('-', '_')}")
+    def _view(self) -> Any:
+        return view_of(self.command)
 
     def tell(self, people: Any) -> None:
         """Print what people read of it on a Rich console."""
-        self._shown.tell(people, self)
+        self._view.tell(people, self)
 
     def table(self, width: int = 100) -> str:
         """What the command line prints of it."""
@@ -62,13 +72,12 @@ class Answer(dict[str, Any]):
         return f"<pre>{escape(self.table())}</pre>"
 
     def figures(self) -> list[Any]:
-        """The figures of its report, each with ``plotly()``; none if it has no report."""
-        groups = getattr(self._shown, "groups", None)
-        return [] if groups is None else [each for group in groups(self) for each in group.figures]
+        """The figures of its report, each with ``plotly()``."""
+        return [each for group in self._view.groups(self) for each in group.figures]
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write its report, one HTML file."""
-        self._shown.report(self, path)
+        self._view.report(self, path)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the document, its origin and its report into a folder, and give the report's path.
@@ -80,10 +89,21 @@ class Answer(dict[str, Any]):
         place = Path(folder)
         with replaced_together(place) as scratch:
             text = json.dumps(self, indent=1, allow_nan=False) + "\n"
-            (scratch / self._shown.FILE).write_text(text, encoding="utf-8")
+            (scratch / self._view.FILE).write_text(text, encoding="utf-8")
             origin.save(origin.origin(()), scratch)
             self.report(scratch / "report.html")
         return place / "report.html"
+
+
+def view_of(command: str) -> Any:
+    """The module that shows the answers of a command."""
+    name = command.replace(" ", "_").replace("-", "_")
+    if find_spec(f"sardonyx.views.{name}") is None:
+        raise SardonyxError(
+            f"{command}: this answer has its table and its document only; `sardonyx {command} "
+            "--help` says what the command line writes"
+        )
+    return import_module(f"sardonyx.views.{name}")
 
 
 class Command(Generic[P]):
@@ -111,15 +131,12 @@ class Command(Generic[P]):
             raise SardonyxError(
                 f"{unknown[0]}: {self.name} has no such parameter{self._near(unknown[0])}"
             )
-        given = self._signature.bind(*args, **kwargs).arguments
-        watch = given.pop("watch", None)
         try:
-            return self.ask(self._listed(given), watch)
-        except (SardonyxError, FileError) as error:
-            said = re.sub(r"--([a-z][a-z-]*)", lambda found: found[1].replace("-", "_"), str(error))
-            if said == str(error):
-                raise
-            raise SardonyxError(said) from error
+            given = self._signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise SardonyxError(f"{self.name}: {error}; see help({self.name})") from error
+        watch = given.pop("watch", None)
+        return in_python(self.ask)(self._listed(given), watch)
 
     def ask(self, given: Mapping[str, Any], watch: Watch | None = None) -> Answer:
         """The answer to what is given, by the names of the parameters; errors name options."""
@@ -131,7 +148,7 @@ class Command(Generic[P]):
         found = {name: _plain(each) for name, each in given.items() if each is not None}
         return {
             name: [each]
-            if "array" in fields[name].get("type", ()) and isinstance(each, str | int)
+            if isinstance(each, str | int) and fields[name].get("type") in LISTS
             else each
             for name, each in found.items()
         }
@@ -144,11 +161,11 @@ class Command(Generic[P]):
 def native(
     name: str, signature: Callable[P, None], call: Callable[[str, _core.Progress], str]
 ) -> Command[P]:
-    """A command that is one call of the native module."""
+    """A command that is one call of the native module with its whole question."""
 
-    def work(question: str, watch: Watch | None) -> Answer:
-        _core.asked(name, question)
-        (found,) = scheduler.run([Task(name, partial(call, question))], 1, watch)
+    def work(given: str, watch: Watch | None) -> Answer:
+        task = Task(name, partial(call, _core.asked(name, given)))
+        (found,) = scheduler.run([task], 1, watch)
         return Answer(name, {"sardonyx": _core.VERSION, **json.loads(found)})
 
     return Command(name, signature, work)

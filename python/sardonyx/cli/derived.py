@@ -31,11 +31,9 @@ from sardonyx.cli.common import (
     path_given,
     write_json,
 )
-from sardonyx.cli.help import ALL, CONTEXT, of_command
+from sardonyx.cli.help import ALL, CONTEXT, FAR, of_command
 from sardonyx.sizes import size_text
 
-#: A bound beyond this is the machine's and no limit that a user meets.
-FAR = 2**31
 WHOLE = re.compile(r"\d{1,19}|-[1-9]\d{0,18}", re.ASCII)
 JSON = "Write the same numbers as JSON to this file, or to standard output for -."
 
@@ -48,8 +46,6 @@ class Line:
     out: str = ""
     #: What its progress counts.
     unit: str = "req"
-    #: Whether it has ``--json``.
-    json: bool = True
 
 
 class Command(click.Command):
@@ -63,8 +59,7 @@ class Command(click.Command):
         params = [_param(each, of) for each, of in self.question.items()]
         if line.out:
             params.append(_option(["-o", "--out"], line.out, "PATH"))
-        if line.json:
-            params.append(_option(["--json"], JSON, "FILE"))
+        params.append(_option(["--json"], JSON, "FILE"))
         super().__init__(
             name.split()[-1],
             params=params,
@@ -95,6 +90,7 @@ class Command(click.Command):
             return self._answer(given, values.get("out"), values.get("json"))
 
     def _answer(self, given: Mapping[str, Any], out: str | None, to: str | None) -> int:
+        from sardonyx.api.command import view_of
         from sardonyx.cli.places import check_replaced
         from sardonyx.cli.progress import Watcher
 
@@ -108,8 +104,7 @@ class Command(click.Command):
             answer.tell(people)
         else:
             folder = path_given(out)
-            shown = import_module(f"sardonyx.views.{self.line.function}")
-            check_replaced(folder, shown.FILE)
+            check_replaced(folder, view_of(self.command).FILE)
             with output_directory(folder):
                 with Watcher(err, self.line.unit) as watch:
                     answer = ask(given, watch)
@@ -140,13 +135,14 @@ def _param(name: str, of: Mapping[str, Any]) -> click.Parameter:
             required="needed" in of,
             shell_complete=_completing(name),
         )
-    long = of.get("called", name.replace("_", "-"))
+    long = name.replace("_", "-")
     names = [f"--{long}", *([f"-{of['short']}"] if "short" in of else [])]
-    names += [f"--{other}" for other in of.get("also", ())]
     if "boolean" in kinds:
         if of.get("default", False) is not False:
             names[0] += f"/--no-{long}"
-        return _option([*names, name], of.get("description", ""), is_flag=True, default=None)
+        return _option(
+            [*names, name], of.get("description", ""), is_flag=True, default=of.get("default")
+        )
     plain = {"integer": "N", "number": "X"}
     inner = of["items"]["type"] if several else kinds
     word = next((plain[kind] for kind in plain if kind in inner and "string" not in inner), None)

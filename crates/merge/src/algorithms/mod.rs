@@ -76,6 +76,12 @@ impl Algorithm {
     }
 }
 
+/// What an option of several algorithms says of itself.
+pub(super) fn listed() -> String {
+    let names: Vec<&str> = built_in().map(|known| known.name).collect();
+    format!("{}, separated by commas.", names.join(", "))
+}
+
 pub(super) fn that_merge() -> Vec<&'static str> {
     let merging = built_in().filter(|known| known.merges.is_some());
     merging.map(|known| known.name).collect()
