@@ -26,7 +26,7 @@ NEEDED = (
     ("qemu-aarch64", "apt-get install qemu-user"),
 )
 #: Tests that start themselves again, which needs a kernel that runs AArch64, or look at the host.
-LEFT_OUT = ("kernel::", "settings::", "validate::")
+LEFT_OUT = ("kernel::", "settings::")
 #: Tests that go over the same code again, for minutes in an emulator.
 LONG = ("exhaustive::", "integrity_more::", "stacks::", "trial::")
 

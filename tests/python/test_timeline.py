@@ -5,6 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import resource
+import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -210,3 +213,21 @@ def test_commands_are_lines_that_drampower_reads(tmp_path: Path) -> None:
     two = ["--designs", "sca", "--set", "medium.geometry.channels=2"]
     refused = CliRunner().invoke(cli.app, [*words, *two])
     assert refused.exit_code == 2 and "is of one channel" in refused.stderr
+
+
+def test_a_file_without_room_is_named_and_none_is_left(tmp_path: Path) -> None:
+    line = "compare synth:rung-60 --designs esd --limit 3000 --timeline t.json --out out"
+
+    def little_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+
+    ended = subprocess.run(
+        [sys.executable, "-m", "sardonyx", *line.split()],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        preexec_fn=little_room,
+    )
+    assert ended.returncode == 2 and ended.stderr.count("\n") == 1
+    assert ended.stderr.startswith("error: t.json: ") and "make room there" in ended.stderr
+    assert list(tmp_path.iterdir()) == []

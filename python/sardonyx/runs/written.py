@@ -94,7 +94,16 @@ class Written:
                     kind: self._file(kind, of[number], point, number) for kind, of in parts.items()
                 }
 
-            yield asked
+            try:
+                yield asked
+            except SardonyxError as error:
+                said = str(error)
+                for kind, of in parts.items():
+                    for part in of:  # the user knows the file, and not our scratch names
+                        said = said.replace(f"{part}:", f"{wanted[kind]}:")
+                if said == str(error):
+                    raise
+                raise SardonyxError(f"{said}; make room there, or name another place") from error
             if self.timeline is not None:
                 zipped = self.timeline.suffix == ".gz"
                 _join_events(parts["timeline"], scratch["timeline"], zipped)
