@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from sardonyx.runs.scheduler import Watch
@@ -39,7 +40,14 @@ Texts: TypeAlias = Text | Sequence[Text]
 Pairs: TypeAlias = Mapping[str, str | int | float | bool] | Texts
 '''
 #: How a command's parameter is written whose kind is not one of JSON's.
-KINDS = {"bytes": "int | str", "names": "Texts", "pairs": "Pairs"}
+KINDS = {"path": "Text", "bytes": "int | str", "names": "Texts", "pairs": "Pairs"}
+#: The same in the whole question.
+HELD = {
+    "path": "Path",
+    "bytes": "int",
+    "names": "tuple[str, ...]",
+    "pairs": "tuple[tuple[str, str], ...]",
+}
 PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 WIDTH = 100
 Schema = Mapping[str, Any]
@@ -51,8 +59,30 @@ def page() -> str:
     parts = list(_parts(schemas))
     for command in sorted(_core.commands()):
         schema = json.loads(_core.command(command))
-        parts.append(_function(command, schema))
+        parts += [_asked(command, schema), _function(command, schema)]
     return HEAD + "".join(f"\n\n{part}" for part in parts)
+
+
+def _asked(command: str, schema: Schema) -> str:
+    """What a command is asked, whole: the type of its answer's question."""
+    fields = schema["properties"]
+    name = "".join(word.title() for word in re.split("[ -]", command))
+    text = f"class {name}(Value):\n{_docstring(f'What `{command}` is asked.')}\n"
+    parts = [f"    {each}: {_held(fields[each])}\n" for each in schema["order"]]
+    return text + "".join(parts) if parts else text.rstrip("\n") + "\n"
+
+
+def _held(schema: Schema) -> str:
+    """A parameter's type in the whole question."""
+    if kind := HELD.get(schema.get("format", "")):
+        return kind + (" | None" if "null" in schema["type"] else "")
+    if "anyOf" in schema:
+        return " | ".join(map(_held, schema["anyOf"]))
+    if words := _words(schema):
+        return f"Literal[{', '.join(map(_literal, words))}]"
+    if schema.get("type") == "array":
+        return f"tuple[{_held(schema['items'])}, ...]"
+    return _type(schema)
 
 
 def _function(command: str, schema: Schema) -> str:
@@ -74,6 +104,8 @@ def _function(command: str, schema: Schema) -> str:
         text += f"    {name}: {kind}{default},\n"
     text += "    watch: Watch | None = None,\n) -> None:\n"
     first, *_ = schema["description"].split("\n\n")
+    if not needed:
+        return text + _docstring(first)
     lines = [_wrapped(first, WIDTH - 7), [""]]
     for name in needed:
         said = f"`{name}`: {fields[name]['description']}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from sardonyx.runs.scheduler import Watch
@@ -552,6 +553,613 @@ class TrialQuestion(Value):
     transactions: int | None = None
 
 
+class CheckHost(Value):
+    """What ``check-host`` is asked."""
+
+    log: str
+    bound: float
+    clocks: float
+    path_ns: float
+
+
+def check_host(
+    log: str,
+    *,
+    bound: float = 5.0,
+    clocks: float = 0.1,
+    path_ns: float = 0.0,
+    watch: Watch | None = None,
+) -> None:
+    """Compare what controller, port and application measured; fail where they disagree.
+
+    ``log``: The log that the library wrote for the key host.log.
+    ``bound``: Largest difference of bandwidth and latency at a load, percent. 0 to 100.
+    ``clocks``: Largest difference of the clocks, percent. 0 to 100.
+    ``path_ns``: The host's own path to the controller and back, in ns; subtracted from its
+    latencies. 0 to 1,000,000,000.0.
+    """
+
+
+class Compare(Value):
+    """What ``compare`` is asked."""
+
+    traces: tuple[str, ...]
+    designs: tuple[str, ...]
+    machine: str
+    set: tuple[tuple[str, str], ...]
+    limit: int | None
+    addresses: str | None
+    arrivals: str | None
+    warmup: str | None
+    sample: str | None
+    copies: int
+    distinct: bool
+    threads: bool
+    no_verify: bool
+    transactions: int
+    transaction_size: int
+    footprint: int
+    seed: int
+    seeds: int | None
+    sensitivity: bool
+    draws: int | None
+    timeline: Path | None
+    timeline_window: str | None
+    requests: Path | None
+    commands: Path | None
+    jobs: int | None
+
+
+def compare(
+    traces: Texts = (),
+    *,
+    designs: Texts = ("baseline", "dedup-sha1", "dewrite", "esd"),
+    machine: str = "esd",
+    set: Pairs = (),
+    limit: int | None = None,
+    addresses: str | None = None,
+    arrivals: str | None = None,
+    warmup: str | None = None,
+    sample: str | None = None,
+    copies: int = 1,
+    distinct: bool = False,
+    threads: bool = False,
+    no_verify: bool = False,
+    transactions: int = 10_000,
+    transaction_size: int | str = 64,
+    footprint: int | str = 16_777_216,
+    seed: int = 0,
+    seeds: int | None = None,
+    sensitivity: bool = False,
+    draws: int | None = None,
+    timeline: Text | None = None,
+    timeline_window: str | None = None,
+    requests: Text | None = None,
+    commands: Text | None = None,
+    jobs: int | None = None,
+    watch: Watch | None = None,
+) -> None:
+    """Run designs on traces: a table, results.json, results.parquet and report.html.
+
+    ``traces``: Trace files, recordings (``sardonyx recordings``), programs (``sardonyx
+    programs``), or synth:NAME[:RECORDS[:SEED]].
+    ``designs``: Designs, separated by commas.
+    ``machine``: A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's
+    .config, Ramulator's .yaml.
+    ``set``: Set a key of the machine; repeatable.
+    ``limit``: Use only the first N records of each trace.
+    ``addresses``: Where a trace's addresses lie: as-traced, first-touch, scattered or wrapped;
+    default: as-traced if they are physical, else first-touch. In sweeps: the key addresses.
+    ``arrivals``: Whether a trace's cycles are stamps at which requests arrive (open), or gaps of
+    a core that waits (closed); default: as the trace says. In sweeps: the key arrivals.
+    ``warmup``: Warm up with N requests (programs: transactions) or N % of the run, excluded from
+    the statistics.
+    ``sample``: Simulate only some windows of each trace in time, as in 50x10000, and give
+    figures with their 95 % intervals.
+    ``copies``: Cores that run the trace or program, each in its own address space. 1 to 1,024.
+    ``distinct``: Give each copy contents of its own.
+    ``threads``: Play each thread of a recording on a core of its own, in one address space.
+    ``no_verify``: Do not hold reads to what was written.
+    ``transactions``: Transactions of each core's program.
+    ``transaction_size``: Size of a program's items: 64 to 4K.
+    ``footprint``: Size of each program's structure, as in 100M.
+    ``seed``: Seed of programs' keys and choices, and of where windows lie.
+    ``seeds``: Run programs and synth: traces with N seeds; figures are means with their 95 %
+    intervals. 2 to 1,000.
+    ``sensitivity``: Also run each assumed key at the ends of its range and all of them together,
+    and say which conclusions flip.
+    ``draws``: With --sensitivity: draws of all assumed keys together; default: 30. 0 to 10,000.
+    ``timeline``: Draw requests over banks and units, for Perfetto.
+    ``timeline_window``: The requests that are drawn, as in 1000..2000; default: the first 2,000
+    that count.
+    ``requests``: Write each request's times and causes, as Parquet.
+    ``commands``: Write the memory's commands, one run's, as DRAMPower reads them.
+    ``jobs``: Runs at once; default: one a core. 1 to 1,024.
+    """
+
+
+class CrashExhaustive(Value):
+    """What ``crash exhaustive`` is asked."""
+
+    programs: tuple[str, ...]
+    designs: tuple[str, ...]
+    platform: str
+    cores: int | None
+    transactions: int | None
+    transaction_size: int | None
+    footprint: int | None
+    mutant: str | None
+    seed: int
+    machine: str
+    set: tuple[tuple[str, str], ...]
+    no_log: bool
+    sharing: str | None
+    most_states: int
+    order: str | None
+    one_life: bool
+
+
+def crash_exhaustive(
+    programs: Texts = (),
+    *,
+    designs: Texts = ("sca", "fca", "co-located", "co-located-cc", "no-encryption", "no-atomicity"),
+    platform: str = "adr",
+    cores: int | None = None,
+    transactions: int | None = None,
+    transaction_size: int | str | None = None,
+    footprint: int | str | None = None,
+    mutant: str | None = None,
+    seed: int = 1,
+    machine: str = "sca",
+    set: Pairs = (),
+    no_log: bool = False,
+    sharing: str | None = None,
+    most_states: int = 1_000_000,
+    order: str | None = None,
+    one_life: bool = False,
+    watch: Watch | None = None,
+) -> None:
+    """Try all orders in which the writes of one small run can be accepted, and all their cuts.
+
+    ``programs``: Programs (see sardonyx programs), or all of them: all.
+    ``designs``: Designs, or MAPPING+POLICY, separated by commas.
+    ``platform``: What reserve power drains at a cut: adr, eadr or none; or a CXL global
+    persistent flush: gpf, gpf-failed, gpf-device or gpf-part.
+    ``cores``: Cores, each with a structure of its own. 1 to 64.
+    ``transactions``: Transactions of each core. 1 to 1,000,000.
+    ``transaction_size``: Size of a transaction's item: 64 to 4K.
+    ``footprint``: Size of each structure after setup: 4K to 1G.
+    ``mutant``: Plant this mistake in the program's transactions.
+    ``seed``: Seed of keys, evictions, delays and samples. 0 to 1,125,899,906,842,624.
+    ``machine``: A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's
+    .config, Ramulator's .yaml.
+    ``set``: Set a key of the machine; repeatable.
+    ``no_log``: The program keeps no undo log; the design's own stays.
+    ``sharing``: Lines of counters: apart, packed (log and data share), interleaved (cores too).
+    Default: both ends.
+    ``most_states``: Give up beyond N states.
+    ``order``: Only the order in which these writes go first, one number for each choice; after
+    them always the first write. start: no numbers.
+    ``one_life``: Leave out the life after each cut.
+    """
+
+
+class CrashOnce(Value):
+    """What ``crash once`` is asked."""
+
+    programs: tuple[str, ...]
+    designs: tuple[str, ...]
+    platform: str
+    cores: int | None
+    transactions: int | None
+    transaction_size: int | None
+    footprint: int | None
+    mutant: str | None
+    seed: int
+    machine: str
+    set: tuple[tuple[str, str], ...]
+    no_log: bool
+    tear: str
+    attack: bool | None
+    recovery_cuts: int
+    full: int
+    jobs: int
+    cuts: str
+    sharing: str
+
+
+def crash_once(
+    programs: Texts = (),
+    *,
+    designs: Texts = ("sca", "fca", "co-located", "co-located-cc", "no-encryption", "no-atomicity"),
+    platform: str = "adr",
+    cores: int | None = None,
+    transactions: int | None = None,
+    transaction_size: int | str | None = None,
+    footprint: int | str | None = None,
+    mutant: str | None = None,
+    seed: int = 1,
+    machine: str = "sca",
+    set: Pairs = (),
+    no_log: bool = False,
+    tear: str = "lines",
+    attack: bool | None = None,
+    recovery_cuts: int = 64,
+    full: int = 509,
+    jobs: int = 0,
+    cuts: str = "all",
+    sharing: str = "apart",
+    watch: Watch | None = None,
+) -> None:
+    """Make one run of each design, with the settings given, and cut it.
+
+    ``programs``: Programs (see sardonyx programs), or all of them: all.
+    ``designs``: Designs, or MAPPING+POLICY, separated by commas.
+    ``platform``: What reserve power drains at a cut: adr, eadr or none; or a CXL global
+    persistent flush: gpf, gpf-failed, gpf-device or gpf-part.
+    ``cores``: Cores, each with a structure of its own. 1 to 64.
+    ``transactions``: Transactions of each core. 1 to 1,000,000.
+    ``transaction_size``: Size of a transaction's item: 64 to 4K.
+    ``footprint``: Size of each structure after setup: 4K to 1G.
+    ``mutant``: Plant this mistake in the program's transactions.
+    ``seed``: Seed of keys, evictions, delays and samples. 0 to 1,125,899,906,842,624.
+    ``machine``: A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's
+    .config, Ramulator's .yaml.
+    ``set``: Set a key of the machine; repeatable.
+    ``no_log``: The program keeps no undo log; the design's own stays.
+    ``tear``: What a cut leaves whole while a line is being accepted: the line (lines) or each 8
+    bytes (words).
+    ``attack``: Have an attacker change the medium, after cuts and in runs; default: for designs
+    with integrity.
+    ``recovery_cuts``: After every Nth cut, go on and cut again; 0: never.
+    ``full``: Check every Nth cut in full, the others by what it changed; 1: every cut.
+    ``jobs``: Threads; 0 for one a processor. 0 to 1,024.
+    ``cuts``: Which cuts: all, a number of positions drawn from the seed, or at:N for one.
+    ``sharing``: Lines of counters: apart, packed (log and data share), interleaved (cores too).
+    """
+
+
+class CrashReplay(Value):
+    """What ``crash replay`` is asked."""
+
+    file: Path
+    jobs: int
+
+
+def crash_replay(
+    file: Text,
+    *,
+    jobs: int = 0,
+    watch: Watch | None = None,
+) -> None:
+    """Make the cut of a replay file again.
+
+    ``file``: A replay file that a violation printed.
+    ``jobs``: Threads; 0 for one a processor. 0 to 1,024.
+    """
+
+
+class CrashRun(Value):
+    """What ``crash run`` is asked."""
+
+    programs: tuple[str, ...]
+    designs: tuple[str, ...]
+    platform: str
+    cores: int | None
+    transactions: int | None
+    transaction_size: int | None
+    footprint: int | None
+    mutant: str | None
+    seed: int
+    machine: str
+    set: tuple[tuple[str, str], ...]
+    no_log: bool
+    tear: str
+    attack: bool | None
+    recovery_cuts: int
+    full: int
+    jobs: int
+    cuts: str
+    thorough: str | None
+
+
+def crash_run(
+    programs: Texts = (),
+    *,
+    designs: Texts = ("sca", "fca", "co-located", "co-located-cc", "no-encryption", "no-atomicity"),
+    platform: str = "adr",
+    cores: int | None = None,
+    transactions: int | None = None,
+    transaction_size: int | str | None = None,
+    footprint: int | str | None = None,
+    mutant: str | None = None,
+    seed: int = 1,
+    machine: str = "sca",
+    set: Pairs = (),
+    no_log: bool = False,
+    tear: str = "lines",
+    attack: bool | None = None,
+    recovery_cuts: int = 64,
+    full: int = 509,
+    jobs: int = 0,
+    cuts: str = "all",
+    thorough: str | None = None,
+    watch: Watch | None = None,
+) -> None:
+    """Try each design by a plan of runs, all cut at every position.
+
+    ``programs``: Programs (see sardonyx programs), or all of them: all.
+    ``designs``: Designs, or MAPPING+POLICY, separated by commas.
+    ``platform``: What reserve power drains at a cut: adr, eadr or none; or a CXL global
+    persistent flush: gpf, gpf-failed, gpf-device or gpf-part.
+    ``cores``: Cores, each with a structure of its own. 1 to 64.
+    ``transactions``: Transactions of each core. 1 to 1,000,000.
+    ``transaction_size``: Size of a transaction's item: 64 to 4K.
+    ``footprint``: Size of each structure after setup: 4K to 1G.
+    ``mutant``: Plant this mistake in the program's transactions.
+    ``seed``: Seed of keys, evictions, delays and samples. 0 to 1,125,899,906,842,624.
+    ``machine``: A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's
+    .config, Ramulator's .yaml.
+    ``set``: Set a key of the machine; repeatable.
+    ``no_log``: The program keeps no undo log; the design's own stays.
+    ``tear``: What a cut leaves whole while a line is being accepted: the line (lines) or each 8
+    bytes (words).
+    ``attack``: Have an attacker change the medium, after cuts and in runs; default: for designs
+    with integrity.
+    ``recovery_cuts``: After every Nth cut, go on and cut again; 0: never.
+    ``full``: Check every Nth cut in full, the others by what it changed; 1: every cut.
+    ``jobs``: Threads; 0 for one a processor. 0 to 1,024.
+    ``cuts``: How many cuts of a run: all, or a number of positions drawn from the seed.
+    ``thorough``: Go on with further seeds for this time per design: 90s, 10m or 2h.
+    """
+
+
+class CrashStages(Value):
+    """What ``crash stages`` is asked."""
+
+    programs: tuple[str, ...]
+    designs: tuple[str, ...]
+    platform: str
+    cores: int | None
+    transactions: int | None
+    transaction_size: int | None
+    footprint: int | None
+    mutant: str | None
+    seed: int
+    machine: str
+    set: tuple[tuple[str, str], ...]
+    sharing: str
+
+
+def crash_stages(
+    programs: Texts = (),
+    *,
+    designs: Texts = ("sca", "fca", "co-located", "co-located-cc", "no-encryption", "no-atomicity"),
+    platform: str = "adr",
+    cores: int | None = None,
+    transactions: int | None = None,
+    transaction_size: int | str | None = None,
+    footprint: int | str | None = None,
+    mutant: str | None = None,
+    seed: int = 1,
+    machine: str = "sca",
+    set: Pairs = (),
+    sharing: str = "apart",
+    watch: Watch | None = None,
+) -> None:
+    """Count one run's cuts by the stage of the transaction (SCA, Table 1).
+
+    ``programs``: Programs (see sardonyx programs), or all of them: all.
+    ``designs``: Designs, or MAPPING+POLICY, separated by commas.
+    ``platform``: What reserve power drains at a cut: adr, eadr or none; or a CXL global
+    persistent flush: gpf, gpf-failed, gpf-device or gpf-part.
+    ``cores``: Cores, each with a structure of its own. 1 to 64.
+    ``transactions``: Transactions of each core. 1 to 1,000,000.
+    ``transaction_size``: Size of a transaction's item: 64 to 4K.
+    ``footprint``: Size of each structure after setup: 4K to 1G.
+    ``mutant``: Plant this mistake in the program's transactions.
+    ``seed``: Seed of keys, evictions, delays and samples. 0 to 1,125,899,906,842,624.
+    ``machine``: A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's
+    .config, Ramulator's .yaml.
+    ``set``: Set a key of the machine; repeatable.
+    ``sharing``: Lines of counters: apart, packed (log and data share), interleaved (cores too).
+    """
+
+
+class Curve(Value):
+    """What ``curve`` is asked."""
+
+    machine: str
+    designs: tuple[str, ...]
+    reads: str | None
+    outstanding: int
+    streams: int
+    bytes: int
+    requests: int
+    seed: int
+    measured: str | None
+    in_order: bool
+    set: tuple[tuple[str, str], ...]
+    plot: Path | None
+    jobs: int | None
+
+
+def curve(
+    *,
+    machine: str = "cxl",
+    designs: Texts = ("no-encryption",),
+    reads: str | None = None,
+    outstanding: int = 256,
+    streams: int = 16,
+    bytes: int | str = 1_073_741_824,
+    requests: int = 60_000,
+    seed: int = 1,
+    measured: str | None = None,
+    in_order: bool = False,
+    set: Pairs = (),
+    plot: Text | None = None,
+    jobs: int | None = None,
+    watch: Watch | None = None,
+) -> None:
+    """Draw a memory's latency against its bandwidth, beside published measurements.
+
+    ``machine``: A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's
+    .config, Ramulator's .yaml.
+    ``designs``: Designs, separated by commas.
+    ``reads``: Shares of reads, a curve each. Default: those measured, or 100,67,50.
+    ``outstanding``: The most requests in flight. 1 to 65,536.
+    ``streams``: Streams of lines that follow one another, half of reads and half of writes; 0
+    draws any line. 0 to 65,536.
+    ``bytes``: The most bytes that are touched.
+    ``requests``: Requests a point, after half as many uncounted.
+    ``seed``: Seed of addresses and contents.
+    ``measured``: Measured points as CSV: reads_percent,gb_per_s,read_ns, with the end of each
+    curve last; or loads of threads (docs/simulator/medium.md). Default: the package's points for
+    the machine of that name.
+    ``in_order``: Loads of threads: lines reach the memory in the order in which a thread asks
+    for them, threads in turn. Default: in any order.
+    ``set``: Set a key of the machine; repeatable.
+    ``plot``: Write the curves as an HTML page to this file.
+    ``jobs``: Runs at once; default: one a core. 1 to 1,024.
+    """
+
+
+class Designs(Value):
+    """What ``designs`` is asked."""
+
+
+def designs(
+    *,
+    watch: Watch | None = None,
+) -> None:
+    """List the designs, each with a line and its source, and what may stand behind each."""
+
+
+class Diff(Value):
+    """What ``diff`` is asked."""
+
+    before: Path
+    after: Path
+    most: int
+    exit_code: bool
+
+
+def diff(
+    before: Text,
+    after: Text,
+    *,
+    most: int = 20,
+    exit_code: bool = False,
+    watch: Watch | None = None,
+) -> None:
+    """Compare two results: settings that differ, then figures, the largest change first.
+
+    ``before``: A directory that compare, reproduce or sweep wrote, or a results.json.
+    ``after``: A directory that compare, reproduce or sweep wrote, or a results.json.
+    ``most``: Figures shown; all are in --json. 1 to 1,000,000.
+    ``exit_code``: Status 1 if any figure differs, for scripts.
+    """
+
+
+class Doctor(Value):
+    """What ``doctor`` is asked."""
+
+
+def doctor(
+    *,
+    watch: Watch | None = None,
+) -> None:
+    """Try what needs more than Sardonyx itself, and say what is missing and for what."""
+
+
+class Explore(Value):
+    """What ``explore`` is asked."""
+
+    traces: tuple[str, ...]
+    sram: int
+    designs: tuple[str, ...]
+    goal: tuple[str, ...]
+    at_most: tuple[str, ...]
+    survives: str | None
+    machine: str
+    set: tuple[tuple[str, str], ...]
+    limit: int | None
+    transactions: int
+    transaction_size: int
+    footprint: int
+    jobs: int | None
+
+
+def explore(
+    traces: Texts = (),
+    *,
+    sram: int | str = 1_048_576,
+    designs: Texts = ("sca", "baseline", "dedup-sha1", "dewrite", "esd"),
+    goal: Texts = (),
+    at_most: Texts = (),
+    survives: str | None = None,
+    machine: str = "esd",
+    set: Pairs = (),
+    limit: int | None = None,
+    transactions: int = 10_000,
+    transaction_size: int | str = 64,
+    footprint: int | str = 16_777_216,
+    jobs: int | None = None,
+    watch: Watch | None = None,
+) -> None:
+    """Say what to build: the best designs and sizes of their tables under a budget of memory.
+
+    ``traces``: Trace files, recordings, synth:NAME or programs, as compare takes them.
+    ``sram``: Memory on chip for caches and tables: 512K, 1M.
+    ``designs``: Designs, separated by commas.
+    ``goal``: What to look for, as in "max ipc"; one or more. Default: ipc, energy.
+    ``at_most``: Leave out what has more than so much of a figure; repeatable.
+    ``survives``: Only designs that promise at least this after a power cut: 'every line' or
+    'after program recovery'.
+    ``machine``: A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's
+    .config, Ramulator's .yaml.
+    ``set``: Set a key of the machine; repeatable.
+    ``limit``: Use only the first N records of each trace.
+    ``transactions``: Transactions of each core's program.
+    ``transaction_size``: Size of a program's items: 64 to 4K.
+    ``footprint``: Size of each program's structure, as in 100M.
+    ``jobs``: Runs at once; default: one a core. 1 to 1,024.
+    """
+
+
+class Machines(Value):
+    """What ``machines`` is asked."""
+
+
+def machines(
+    *,
+    watch: Watch | None = None,
+) -> None:
+    """List the machines that come with the program, each with its source."""
+
+
+class Merge(Value):
+    """What ``merge`` is asked."""
+
+    machines: tuple[str, ...]
+    pid: tuple[int, ...]
+    mapping: tuple[str, ...]
+    snapshots: int
+    every: float
+    designs: tuple[str, ...]
+    kernel: str
+    memory: int
+    zeros: Literal["held", "no-holes", "none"]
+    pass_in: int
+    at_most: int
+    passes: int | None
+    set: tuple[tuple[str, str], ...]
+    owner: tuple[str, ...]
+    advice: bool
+    what_if: bool
+    why: bool
+
+
 def merge(
     machines: Texts = (),
     *,
@@ -597,4 +1205,693 @@ def merge(
     ``advice``: Recommend settings.
     ``what_if``: Try each knob at another value.
     ``why``: Say why pages did not merge.
+    """
+
+
+class MergeGenerate(Value):
+    """What ``merge generate`` is asked."""
+
+    mix: str
+    target: Path
+    pages: int
+    passes: int
+
+
+def merge_generate(
+    mix: str,
+    target: Text,
+    *,
+    pages: int = 4_096,
+    passes: int = 1,
+    watch: Watch | None = None,
+) -> None:
+    """Make a folder of snapshots of a generated machine.
+
+    ``mix``: What the pages hold: paper, volatile, cow, ..
+    ``target``: The folder of snapshots to make.
+    ``pages``: Pages. 8 to 2,147,483,647.
+    ``passes``: Snapshots. 1 to 10,000.
+    """
+
+
+class MergeTime(Value):
+    """What ``merge time`` is asked."""
+
+    applications: tuple[str, ...]
+    designs: tuple[str, ...]
+    memory: str
+    machine: str
+    set: tuple[tuple[str, str], ...]
+    quick: bool
+    seed: int
+    jobs: int | None
+
+
+def merge_time(
+    applications: Texts = (),
+    *,
+    designs: Texts = ("none", "ksm", "pageforge"),
+    memory: str = "no-encryption",
+    machine: str = "pageforge",
+    set: Pairs = (),
+    quick: bool = False,
+    seed: int = 0,
+    jobs: int | None = None,
+    watch: Watch | None = None,
+) -> None:
+    """Say what same-page merging costs applications, on a memory of each design.
+
+    ``applications``: Of img_dnn, masstree, moses, silo, sphinx; default: all of them.
+    ``designs``: What merges: none,ksm,pageforge, separated by commas.
+    ``memory``: The designs of the memory under the applications, separated by commas: names, or
+    LOGGING/MAPPING+POLICY as in esd+sca.
+    ``machine``: A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's
+    .config, Ramulator's .yaml.
+    ``set``: Set a key of the machine; repeatable.
+    ``quick``: A window of 40 ms in place of 400, smaller machines.
+    ``seed``: Seed of machines and queries.
+    ``jobs``: Runs at once; default: one a core. 1 to 1,024.
+    """
+
+
+class Programs(Value):
+    """What ``programs`` is asked."""
+
+
+def programs(
+    *,
+    watch: Watch | None = None,
+) -> None:
+    """List the persistent programs that compare takes, each with a line."""
+
+
+class Recordings(Value):
+    """What ``recordings`` is asked."""
+
+
+def recordings(
+    *,
+    watch: Watch | None = None,
+) -> None:
+    """List the recordings that come with the program."""
+
+
+class Report(Value):
+    """What ``report`` is asked."""
+
+    directory: Path
+    goal: tuple[str, ...]
+
+
+def report(
+    directory: Text,
+    *,
+    goal: Texts = (),
+    watch: Watch | None = None,
+) -> None:
+    """Print the table of saved results again and rewrite their report.html.
+
+    ``directory``: A directory that compare, reproduce or sweep wrote.
+    ``goal``: For a sweep: a figure, as in "max ipc"; two draw a front; repeatable.
+    """
+
+
+class Reproduce(Value):
+    """What ``reproduce`` is asked."""
+
+    paper: str
+    traces: tuple[str, ...]
+    quick: bool
+    machine: str | None
+    set: tuple[tuple[str, str], ...]
+    limit: int | None
+    warmup: str | None
+    copies: int | None
+    seed: int
+    cells: int | None
+    population: bool
+    sensitivity: bool
+    draws: int | None
+    jobs: int | None
+
+
+def reproduce(
+    paper: str,
+    traces: Texts = (),
+    *,
+    quick: bool = False,
+    machine: str | None = None,
+    set: Pairs = (),
+    limit: int | None = None,
+    warmup: str | None = None,
+    copies: int | None = None,
+    seed: int = 0,
+    cells: int | None = None,
+    population: bool = False,
+    sensitivity: bool = False,
+    draws: int | None = None,
+    jobs: int | None = None,
+    watch: Watch | None = None,
+) -> None:
+    """Print every claim of a paper beside our figure, and draw its figures.
+
+    ``paper``: The paper: easy-pm or esd or pageforge or recam or sca or compositions or
+    integrity.
+    ``traces``: esd: recordings that stand in for its programs; default: the package's.
+    pageforge: some of its applications, images of virtual machines.
+    ``quick``: Fewer points; shorter traces, smaller programs.
+    ``machine``: Default: the machine of the paper's name.
+    ``set``: Set a key of the machine; repeatable.
+    ``limit``: Use only the first N records of each trace.
+    ``warmup``: Warm up with N requests (programs: transactions) or N % of the run, excluded from
+    the statistics.
+    ``copies``: esd: cores that each run a trace, with contents of their own; default: 8. 1 to
+    1,024.
+    ``seed``: Seed of generated traces and of programs.
+    ``cells``: Cells of the sample; default: 200, of --quick 40 (pageforge: 40 and 8); 0 leaves
+    the sample out. 0 to 100,000.
+    ``population``: Run nothing: list what the sample's cells differ in.
+    ``sensitivity``: Also run each assumed key at the ends of its range and all of them together,
+    and say which conclusions flip.
+    ``draws``: With --sensitivity: draws of all assumed keys together; default: 30. 0 to 10,000.
+    ``jobs``: Runs at once; default: one a core. 1 to 1,024.
+    """
+
+
+class Show(Value):
+    """What ``show`` is asked."""
+
+    name: str
+    set: tuple[tuple[str, str], ...]
+
+
+def show(
+    name: str,
+    *,
+    set: Pairs = (),
+    watch: Watch | None = None,
+) -> None:
+    """Print a machine's effective configuration as TOML: every key, with what is assumed.
+
+    ``name``: A machine's name, or the path of its file.
+    ``set``: Set a key of the machine; repeatable.
+    """
+
+
+class StoreCheck(Value):
+    """What ``store check`` is asked."""
+
+    folder: Path
+
+
+def store_check(
+    folder: Text,
+    *,
+    watch: Watch | None = None,
+) -> None:
+    """Read every block and compare it with its checksum, and count its references.
+
+    ``folder``: The folder of ``store serve``.
+    """
+
+
+class StoreCompare(Value):
+    """What ``store compare`` is asked."""
+
+    designs: tuple[str, ...]
+    block: str
+    duplicates: float | None
+    bytes: int
+    written: int
+    reads: float
+    encrypted: bool
+    seed: int
+    tree: str | None
+    trace: str | None
+    capacity: int
+    width: int
+    modules: int
+    single: bool
+    starts: bool
+    free_row: bool
+    search_first: bool
+    fingerprint: int
+    compared_bit: str
+    match_line: str
+    written_bit: str
+    endurance: str
+    deduplicate: bool
+    verify: bool
+    by_content: bool
+    cache_entries: int
+    clock_mhz: int
+    rival_cores: int
+    request_cycles: str
+    hash_cycles: str
+    compare_cycles: str
+    lookup_cycles: str
+    fetch_us: str
+    overlap: bool
+    processor_watts: str
+    memory_watts: str
+    dir: str | None
+    jobs: int | None
+
+
+def store_compare(
+    *,
+    designs: Texts = ("recam", "conventional"),
+    block: str = "4K",
+    duplicates: float | None = None,
+    bytes: int | str = 2_147_483_648,
+    written: int | str = 2_147_483_648,
+    reads: float = 0.0,
+    encrypted: bool = False,
+    seed: int = 0,
+    tree: str | None = None,
+    trace: str | None = None,
+    capacity: int | str = 274_877_906_944,
+    width: int = 256,
+    modules: int = 1,
+    single: bool = False,
+    starts: bool = False,
+    free_row: bool = False,
+    search_first: bool = False,
+    fingerprint: int = 0,
+    compared_bit: str = "0.1-17",
+    match_line: str = "0",
+    written_bit: str = "1000-10000",
+    endurance: str = "1e6-1e12",
+    deduplicate: bool = True,
+    verify: bool = True,
+    by_content: bool = False,
+    cache_entries: int = 262_144,
+    clock_mhz: int = 2_700,
+    rival_cores: int = 1,
+    request_cycles: str = "5000-50000",
+    hash_cycles: str = "4.99-7.7",
+    compare_cycles: str = "0.1-1",
+    lookup_cycles: str = "300-3000",
+    fetch_us: str = "20-100",
+    overlap: bool = False,
+    processor_watts: str = "16.25-520",
+    memory_watts: str = "3-24",
+    dir: str | None = None,
+    jobs: int | None = None,
+    watch: Watch | None = None,
+) -> None:
+    """Compare deduplicating stores: the resistive CAM simulated, the conventional one executed.
+
+    ``designs``: Designs, separated by commas.
+    ``block``: Size of a block: the paper's are 1K to 8K.
+    ``duplicates``: Share of writes whose content was written before; default: 0.3, and of
+    --trace what its digests say. 0 to 1.
+    ``bytes``: What the stream writes, as in 50G.
+    ``written``: The most that an executed store really writes of it.
+    ``reads``: Share of operations that are reads, as in 0.7. 0 to 1.
+    ``encrypted``: Encrypt each write before the store gets it.
+    ``seed``: Seed of the stream.
+    ``tree``: Write the files below this directory instead.
+    ``trace``: Replay a block trace instead: FIU's with digests; MSR's or fio's, with
+    --duplicates.
+    ``capacity``: recam: bytes of data in the array.
+    ``width``: recam: data bits of a row.
+    ``modules``: recam: modules that work in parallel.
+    ``single``: recam: no compare deactivates a row.
+    ``starts``: recam: the first compare activates block starts alone.
+    ``free_row``: recam: a write compares for an empty row first.
+    ``search_first``: recam: an overwrite searches before it deletes.
+    ``fingerprint``: recam: a row with so many bits of a hash first.
+    ``compared_bit``: recam: femtojoules of a bit compared, or A-B.
+    ``match_line``: recam: femtojoules of a match line, or A-B.
+    ``written_bit``: recam: femtojoules of a bit written, or A-B.
+    ``endurance``: recam: writes that a row survives, or A-B.
+    ``deduplicate``: conventional: find duplicates; without, store all.
+    ``verify``: conventional: compare bytes before believing a hash.
+    ``by_content``: conventional: cut the tree's files by content.
+    ``cache_entries``: conventional: chunks whose places are kept in memory.
+    ``clock_mhz``: conventional: the processors' clock.
+    ``rival_cores``: conventional: cores that share the work.
+    ``request_cycles``: conventional: cycles of a request's file system, or A-B.
+    ``hash_cycles``: conventional: cycles of SHA-1 a byte, or A-B.
+    ``compare_cycles``: conventional: cycles of a compare a byte, or A-B.
+    ``lookup_cycles``: conventional: cycles of a look-up in memory, or A-B.
+    ``fetch_us``: conventional: microseconds of a look-up on the drive, or A-B.
+    ``overlap``: conventional: the drive works while the processors do.
+    ``processor_watts``: conventional: watts of its processors, or A-B.
+    ``memory_watts``: conventional: watts of its memory, or A-B.
+    ``dir``: Folder for the temporary files of an executed store.
+    ``jobs``: Runs at once; default: one a core. 1 to 1,024.
+    """
+
+
+class StoreEstimate(Value):
+    """What ``store estimate`` is asked."""
+
+    path: str
+    block: tuple[str, ...]
+    content_defined: int
+    trace: str | None
+    memory: int
+    state: Path | None
+    plot: Path | None
+
+
+def store_estimate(
+    path: str,
+    *,
+    block: Texts = (),
+    content_defined: int | str = 8_192,
+    trace: str | None = None,
+    memory: int | str = 1_073_741_824,
+    state: Text | None = None,
+    plot: Text | None = None,
+    watch: Watch | None = None,
+) -> None:
+    """Tell what deduplication would save: distinct chunks, how often each comes, and the ratio.
+
+    ``path``: A directory, a file, a device, or - for standard input.
+    ``block``: Size of fixed blocks; repeatable. Default: 1K, 2K, 4K and 8K.
+    ``content_defined``: Average size of chunks whose ends the content decides; none: no such
+    chunks.
+    ``trace``: PATH is a trace with digests for contents: fiu or destor.
+    ``memory``: The most memory; beyond it counts are sampled.
+    ``state``: Save the state here each minute and at Ctrl-C, and go on from it.
+    ``plot``: Draw ratios, references and costs as HTML.
+    """
+
+
+class StoreServe(Value):
+    """What ``store serve`` is asked."""
+
+    socket: Path
+    dir: Path
+    design: str | None
+    size: int | None
+    block: str | None
+    trace: Path | None
+
+
+def store_serve(
+    *,
+    socket: Text,
+    dir: Text,
+    design: str | None = None,
+    size: int | str | None = None,
+    block: str | None = None,
+    trace: Text | None = None,
+    watch: Watch | None = None,
+) -> None:
+    """Serve a deduplicating store as a block device (NBD) until Ctrl-C, and count what it takes.
+
+    ``socket``: The Unix socket to make, where clients connect.
+    ``dir``: The folder that holds the store; made if new.
+    ``design``: What counts the cost: recam or conventional; by default the first.
+    ``size``: Size of a new device, as 1G.
+    ``block``: Block of a new device. Default: 4K.
+    ``trace``: A new file for the requests, with digests and without contents, which ``store
+    compare --trace`` runs.
+    """
+
+
+class Sweep(Value):
+    """What ``sweep`` is asked."""
+
+    file: Path
+    jobs: int | None
+    shard: str | None
+    plan: bool
+    hq: Path | None
+
+
+def sweep(
+    file: Text,
+    *,
+    jobs: int | None = None,
+    shard: str | None = None,
+    plan: bool = False,
+    hq: Text | None = None,
+    watch: Watch | None = None,
+) -> None:
+    """Run every point of a sweep; DIR/results.parquet has a row a point, in the file's order.
+
+    ``file``: The sweep's TOML file.
+    ``jobs``: Runs at once; default: one a core. 1 to 1,024.
+    ``shard``: Only the i-th of N shares of the points, for job arrays.
+    ``plan``: Say how many points, how many are done, and what the rest would take.
+    ``hq``: Run on the workers of this HyperQueue server.
+    """
+
+
+class TraceCheck(Value):
+    """What ``trace check`` is asked."""
+
+    traces: tuple[str, ...]
+    max_problems: int
+
+
+def trace_check(
+    traces: Texts = (),
+    *,
+    max_problems: int = 20,
+    watch: Watch | None = None,
+) -> None:
+    """Check every row of traces; the exit status is 1 if any is broken, 2 if any is unreadable.
+
+    ``traces``: Trace files or recordings.
+    ``max_problems``: Problems shown of each trace.
+    """
+
+
+class TraceConvert(Value):
+    """What ``trace convert`` is asked."""
+
+    source: str
+    target: Path
+    from_format: str | None
+    to_format: str | None
+    data: str
+    seed: int
+    clock_mhz: float | None
+    levels: str | None
+
+
+def trace_convert(
+    source: str,
+    target: Text,
+    *,
+    from_format: str | None = None,
+    to_format: str | None = None,
+    data: str = "unique",
+    seed: int = 0,
+    clock_mhz: float | None = None,
+    levels: str | None = None,
+    watch: Watch | None = None,
+) -> None:
+    """Convert another simulator's trace to ours, or ours to another's.
+
+    ``source``: A trace file or a recording.
+    ``target``: The file to write.
+    ``from_format``: Format of SOURCE: sardonyx, nvmain, ramulator-load-store,
+    ramulator-read-write, ramulator-instructions, ramulator-memory, dramsim2, dramsim3, dramsys,
+    dramsys-relative, champsim, gem5-packets, pinatrace, lackey, dynamorio.
+    ``to_format``: Format of TARGET: sardonyx, nvmain, ramulator-load-store, dramsim3, champsim.
+    ``data``: What writes without bytes write: zero, random, unique.
+    ``seed``: Seed of the contents that --data makes.
+    ``clock_mhz``: Clock that SOURCE's cycles count; default: nvmain 2000, dramsim3 1200;
+    gem5-packets 1000, into which ticks are turned. 0.001 to 1,000,000.0.
+    ``levels``: ramulator-read-write: sizes of channel, rank, bank group, bank, row and column in
+    lines; default: 1,2,4,4,65536,128.
+    """
+
+
+class TraceCut(Value):
+    """What ``trace cut`` is asked."""
+
+    source: str
+    target: Path
+    skip: int
+    limit: int | None
+
+
+def trace_cut(
+    source: str,
+    target: Text,
+    *,
+    skip: int = 0,
+    limit: int | None = None,
+    watch: Watch | None = None,
+) -> None:
+    """Copy a stretch of a trace.
+
+    ``source``: A trace file or a recording.
+    ``target``: The file to write.
+    ``skip``: Records left out at the beginning.
+    ``limit``: Records kept.
+    """
+
+
+class TraceInfo(Value):
+    """What ``trace info`` is asked."""
+
+    trace: str
+    limit: int | None
+    plot: Path | None
+
+
+def trace_info(
+    trace: str,
+    *,
+    limit: int | None = None,
+    plot: Text | None = None,
+    watch: Watch | None = None,
+) -> None:
+    """Count what is in a trace: records, duplicates, contents, collisions, locality.
+
+    ``trace``: A trace file, a recording, or synth:NAME.
+    ``limit``: Use only the first N records.
+    ``plot``: Draw duplicates, locality and collisions as HTML.
+    """
+
+
+class TraceMix(Value):
+    """What ``trace mix`` is asked."""
+
+    traces: tuple[str, ...]
+    output: Path
+
+
+def trace_mix(
+    traces: Texts = (),
+    *,
+    output: Text,
+    watch: Watch | None = None,
+) -> None:
+    """Mix traces into one, as if each program had run on a core of its own at the same pace.
+
+    ``output``: The file to write.
+    ``traces``: Trace files or recordings, two or more.
+    """
+
+
+class TraceRecord(Value):
+    """What ``trace record`` is asked."""
+
+    program: tuple[str, ...]
+    output: Path | None
+    level: str | None
+    l1: str
+    l2: str
+    llc: str
+    non_inclusive: bool
+    cores: int
+    pages: str | None
+    reuse: str
+    clearing: str
+    kernel_instructions: str
+    memory: int
+    skip: int
+    limit: int | None
+    skip_instructions: int
+    limit_instructions: int | None
+    follow_fork: bool | None
+    read_data: bool
+    pc: bool
+    rest: int
+    acks: bool
+    acks_fd: int | None
+    verify: bool
+    qemu: Path | None
+
+
+def trace_record(
+    program: Texts = (),
+    *,
+    output: Text | None = None,
+    level: str | None = None,
+    l1: str = "32K:8",
+    l2: str = "256K:8",
+    llc: str = "16M:16",
+    non_inclusive: bool = False,
+    cores: int = 4,
+    pages: str | None = None,
+    reuse: str = "last-freed",
+    clearing: str = "whole-lines",
+    kernel_instructions: str = "1000:8",
+    memory: int | str = 17_179_869_184,
+    skip: int = 0,
+    limit: int | None = None,
+    skip_instructions: int = 0,
+    limit_instructions: int | None = None,
+    follow_fork: bool | None = None,
+    read_data: bool = True,
+    pc: bool = False,
+    rest: int = 100,
+    acks: bool = False,
+    acks_fd: int | None = None,
+    verify: bool = False,
+    qemu: Text | None = None,
+    watch: Watch | None = None,
+) -> None:
+    """Run a program and write down what it asks of memory, with the bytes.
+
+    ``program``: What to run, after --.
+    ``output``: The trace; by default PROGRAM.parquet, here.
+    ``level``: memory: below the last-level cache. cpu: every load and store. By default memory,
+    and cpu with --pc or --acks.
+    ``l1``: Each core's first level, SIZE:WAYS.
+    ``l2``: Each core's second level, SIZE:WAYS.
+    ``llc``: The shared last level, SIZE:WAYS, or none.
+    ``non_inclusive``: The last level does not include the others.
+    ``cores``: Cores; threads take turns on them. 0 to 1,024.
+    ``pages``: Where pages lie: sequential (frames in order of first touch), random[:SEED],
+    pagemap (the kernel's; needs root), or, at level cpu only, virtual (the program's addresses).
+    By default sequential, and virtual at level cpu.
+    ``reuse``: Which free frame a page gets: last-freed, first-freed, or never one that another
+    page had (with --pages sequential).
+    ``clearing``: How the kernel clears a new page: whole-lines (overwritten, not fetched, as
+    processors with fast strings do), fetched (each line is read first), or none (left out).
+    ``kernel_instructions``: Instructions of the kernel for each page that it clears, and for
+    each of its 64 lines; twice as many for a copied line.
+    ``memory``: Size of physical memory for random page placement.
+    ``skip``: Records left out first.
+    ``limit``: Records kept; then the program is ended.
+    ``skip_instructions``: Instructions before the first record.
+    ``limit_instructions``: Instructions kept; then the program is ended.
+    ``follow_fork``: Record forked children too, in NAME.1.parquet and so on. With --pc (where it
+    is the default) their stores to mapped files go into the program's trace, in one order.
+    ``read_data``: The first read of a line has its contents, which are what memory held.
+    ``pc``: Record the place in the program of each store, flush and fence; for crash-test.
+    ``rest``: With --pc: a thread rests so long after each of its first 16 stores to files at a
+    place, so that threads overlap; 0: never. 0 to 1,000,000.
+    ``acks``: Record what the program had printed at each moment; for crash-test.
+    ``acks_fd``: The same for this descriptor instead of 1. 0 to 1,048,576.
+    ``verify``: At the end, hold the trace against the program's memory, page by page.
+    ``qemu``: QEMU's qemu-x86_64, 10.0 or newer, if not the one that comes with Sardonyx.
+    """
+
+
+class TraceSynth(Value):
+    """What ``trace synth`` is asked."""
+
+    spec: str
+    target: Path
+    records: int | None
+    seed: int
+
+
+def trace_synth(
+    spec: str,
+    target: Text,
+    *,
+    records: int | None = None,
+    seed: int = 0,
+    watch: Watch | None = None,
+) -> None:
+    """Generate a trace with stated statistics.
+
+    ``spec``: A rung of the locality ladder, or a JSON file of a specification.
+    ``target``: The file to write.
+    ``records``: Records to generate.
+    ``seed``: The same seed gives the same trace.
     """

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -36,6 +38,7 @@ _WORDS: dict[Any, str] = {
     float: "a number",
     bool: "true or false",
     NoneType: "null",
+    Path: "a path",
     tuple: "a list",
     frozenset: "a list",
 }
@@ -118,6 +121,8 @@ def written(value: Any) -> Any:
     """What JSON can hold of a value, a dataclass, or what consists of them."""
     if isinstance(value, str | int | float | None):
         return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     if isinstance(value, Mapping):
         return {name: written(each) for name, each in value.items()}
     if isinstance(value, tuple | list):
@@ -169,6 +174,8 @@ def expected(wanted: str, found: object) -> MisfitError:
 
 def _read(kind: Any, value: Any) -> Any:
     origin = get_origin(kind)
+    if kind is Path and isinstance(value, str):
+        return Path(value)
     if kind is Any or (isinstance(kind, type) and origin is None and _fits(kind, value)):
         return float(value) if kind is float else value
     if origin is Annotated:

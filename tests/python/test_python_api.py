@@ -210,7 +210,7 @@ def test_an_answer_is_saved_whole_or_not_at_all(
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(found._view, "report", full)
+    monkeypatch.setattr("sardonyx.merging.merge.report", full)
     with pytest.raises(OSError, match="No space"):
         found.save(tmp_path / "new/folder")
     assert not (tmp_path / "new").exists()

@@ -3,6 +3,7 @@ use pyo3::prelude::*;
 use sardonyx_question::{declared, read};
 use serde_json::to_string;
 
+use crate::asked::{crash, merge, simulator, stores, traces};
 use crate::bad;
 
 /// The commands by their names, each with the type of its question.
@@ -35,5 +36,37 @@ macro_rules! commands {
 }
 
 commands! {
+    "compare": simulator::Compare,
+    "report": simulator::Report,
+    "diff": simulator::Diff,
+    "sweep": simulator::Sweep,
+    "explore": simulator::Explore,
+    "curve": simulator::Curve,
+    "reproduce": simulator::Reproduce,
+    "check-host": simulator::CheckHost,
+    "doctor": simulator::Doctor,
+    "designs": simulator::Designs,
+    "programs": simulator::Programs,
+    "recordings": simulator::Recordings,
+    "machines": simulator::Machines,
+    "show": simulator::Show,
+    "crash run": crash::CrashRun,
+    "crash once": crash::CrashOnce,
+    "crash stages": crash::CrashStages,
+    "crash exhaustive": crash::CrashExhaustive,
+    "crash replay": crash::CrashReplay,
+    "trace record": traces::TraceRecord,
+    "trace info": traces::TraceInfo,
+    "trace check": traces::TraceCheck,
+    "trace convert": traces::TraceConvert,
+    "trace synth": traces::TraceSynth,
+    "trace cut": traces::TraceCut,
+    "trace mix": traces::TraceMix,
     "merge": sardonyx_merge::question::Question,
+    "merge time": merge::MergeTime,
+    "merge generate": merge::MergeGenerate,
+    "store compare": stores::StoreCompare,
+    "store serve": stores::StoreServe,
+    "store check": stores::StoreCheck,
+    "store estimate": stores::StoreEstimate,
 }

@@ -4,6 +4,7 @@ use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use sardonyx::machine::RunError;
 
+mod asked;
 mod commands;
 mod crash;
 mod crash_test;

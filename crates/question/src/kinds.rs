@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
 
 use sardonyx_base::sizes;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -52,6 +54,31 @@ impl<'de> Deserialize<'de> for Bytes {
         };
         let problem = || D::Error::custom(format_args!("{text}: {}", sizes::REMEDY));
         bytes.map(Bytes).ok_or_else(problem)
+    }
+}
+
+/// A file or a folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Place(pub PathBuf);
+
+looks!(Place: {"type": "string", "format": "path"});
+
+impl Deref for Place {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Place {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let path = PathBuf::deserialize(from)?;
+        if path.as_os_str().is_empty() {
+            let problem = ": the name is empty; give one, or \".\" for the current directory";
+            return Err(D::Error::custom(problem));
+        }
+        Ok(Place(path))
     }
 }
 

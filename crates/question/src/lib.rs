@@ -3,14 +3,14 @@
 //!
 //! A field's help is its doc comment, its range `schemars(range(..))`. `schemars(extend(..))` says the rest:
 //! `requires` names the options of which one has to be given for it to do anything, `needed` that it has to be given itself,
-//! `argument` that it has no name on the command line, `rare` that only `--help-all` tells of it, `short` its letter, and
-//! `value` the word for its value. Left out: what only one command can check, which is its own.
+//! `argument` that it has no name on the command line, `called` its name there if it is another one, `also` a second one,
+//! `rare` that only `--help-all` tells of it, `short` its letter, and `value` the word for its value. Left out: what only one command can check, which is its own.
 
 mod declared;
 mod kinds;
 
 pub use declared::declared;
-pub use kinds::{Bytes, Names, Pairs};
+pub use kinds::{Bytes, Names, Pairs, Place};
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -134,9 +134,10 @@ fn option(name: &str) -> String {
 
 /// An option as users write it; an argument by its name.
 fn said(name: &str, field: &Value) -> String {
+    let called = field.get("called").and_then(Value::as_str);
     match field.get("argument") {
         Some(_) => name.to_owned(),
-        None => option(name),
+        None => option(called.unwrap_or(name)),
     }
 }
 

@@ -1,12 +1,12 @@
 """The commands as functions: each takes what its command takes, checks it, and gives an answer.
 
-A function is a line here: its signature, made of what Rust declares, and the work behind it.
+A function is a line here, its signature made of what Rust declares; ``known`` leads to the answers.
 """
 
 from __future__ import annotations
 
-from sardonyx import _core, questions
-from sardonyx.api.command import Answer, Command, native
+from sardonyx import questions
+from sardonyx.api.command import Answer, Command
 from sardonyx.api.comparing import (
     DESIGNS,
     check_alone,
@@ -42,4 +42,4 @@ __all__ = [
     "varied",
 ]
 
-merge = native("merge", questions.merge, lambda asked, progress: _core.merge(asked, progress))
+merge = Command("merge", questions.merge)

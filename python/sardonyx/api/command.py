@@ -1,7 +1,7 @@
 """Commands as functions: what is given goes to the native module, which has declared it.
 
-:class:`Command` makes a function of a signature (``sardonyx.questions``) and the work behind it. A
-function gives an :class:`Answer`; the command line (``cli``) prints it.
+:class:`Command` makes a function of a signature (``sardonyx.questions``): Rust checks what is given
+and completes it, the command's module (``known``) answers. The command line prints the answer.
 """
 
 from __future__ import annotations
@@ -10,23 +10,45 @@ import difflib
 import inspect
 import json
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, update_wrapper
+from functools import update_wrapper
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Generic, ParamSpec
+from types import ModuleType
+from typing import Any, Generic, ParamSpec, Protocol
 
-from sardonyx import _core
+from sardonyx import _core, questions, values
 from sardonyx._core import SardonyxError
-from sardonyx.arguments import in_python
-from sardonyx.files import replaced_together
+from sardonyx.api.known import COMMANDS
+from sardonyx.files import FileError, replaced_together
 from sardonyx.runs import scheduler
 from sardonyx.runs.scheduler import Task, Watch
 
 P = ParamSpec("P")
 #: Types of parameters that are lists, and do not take one text for all.
 LISTS = ("array", ["array", "object"])
+
+
+class Told(Protocol):
+    """What a command gives: printed for people, written as JSON, kept in a folder."""
+
+    @property
+    def status(self) -> int:
+        """1 where a check failed and 3 where nothing can be said, else 0."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What it warns of, a line each."""
+
+    def document(self) -> Any:
+        """It as ``--json`` writes it."""
+
+    def tell(self, people: Any) -> None:
+        """Print what people read of it on a Rich console."""
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Keep it in a folder, and give the report's path."""
 
 
 class Answer(dict[str, Any]):
@@ -43,19 +65,19 @@ class Answer(dict[str, Any]):
         status: int = 0,
         notes: Sequence[str] = (),
     ) -> None:
-        super().__init__(document)
+        super().__init__({"sardonyx": _core.VERSION, **document})
         self.command, self.status, self.notes = command, status, list(notes)
 
     def __repr__(self) -> str:
         return f"<{self.command}: status {self.status}; {', '.join(self)}>"
 
-    @property
-    def _view(self) -> Any:
-        return view_of(self.command)
+    def document(self) -> dict[str, Any]:
+        """It as ``--json`` writes it."""
+        return dict(self)
 
     def tell(self, people: Any) -> None:
         """Print what people read of it on a Rich console."""
-        self._view.tell(people, self)
+        module_of(self.command).tell(people, self)
 
     def table(self, width: int = 100) -> str:
         """What the command line prints of it."""
@@ -73,11 +95,11 @@ class Answer(dict[str, Any]):
 
     def figures(self) -> list[Any]:
         """The figures of its report, each with ``plotly()``."""
-        return [each for group in self._view.groups(self) for each in group.figures]
+        return [each for group in self._reporting().groups(self) for each in group.figures]
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write its report, one HTML file."""
-        self._view.report(self, path)
+        self._reporting().report(self, path)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the document, its origin and its report into a folder, and give the report's path.
@@ -86,24 +108,28 @@ class Answer(dict[str, Any]):
         """
         from sardonyx.runs import origin
 
-        place = Path(folder)
+        place, module = Path(folder), self._reporting()
         with replaced_together(place) as scratch:
-            text = json.dumps(self, indent=1, allow_nan=False) + "\n"
-            (scratch / self._view.FILE).write_text(text, encoding="utf-8")
+            text = json.dumps(self.document(), indent=1, allow_nan=False) + "\n"
+            (scratch / module.FILE).write_text(text, encoding="utf-8")
             origin.save(origin.origin(()), scratch)
             self.report(scratch / "report.html")
         return place / "report.html"
 
+    def _reporting(self) -> ModuleType:
+        """Its module, if that has a report of it."""
+        module = module_of(self.command)
+        if not hasattr(module, "report"):
+            raise SardonyxError(
+                f"{self.command}: this answer has its table and its document only; `sardonyx "
+                f"{self.command} --help` says what the command line writes"
+            )
+        return module
 
-def view_of(command: str) -> Any:
-    """The module that shows the answers of a command."""
-    name = command.replace(" ", "_").replace("-", "_")
-    if find_spec(f"sardonyx.views.{name}") is None:
-        raise SardonyxError(
-            f"{command}: this answer has its table and its document only; `sardonyx {command} "
-            "--help` says what the command line writes"
-        )
-    return import_module(f"sardonyx.views.{name}")
+
+def module_of(command: str) -> ModuleType:
+    """The module that answers a command."""
+    return import_module(f"sardonyx.{COMMANDS[command].module}")
 
 
 class Command(Generic[P]):
@@ -116,16 +142,11 @@ class Command(Generic[P]):
         SardonyxError: Something given is wrong, in the words of the parameters.
     """
 
-    def __init__(
-        self,
-        name: str,
-        signature: Callable[P, None],
-        work: Callable[[str, Watch | None], Answer],
-    ) -> None:
-        self.name, self._signature, self._work = name, inspect.signature(signature), work
+    def __init__(self, name: str, signature: Callable[P, None]) -> None:
+        self.name, self._signature = name, inspect.signature(signature)
         update_wrapper(self, signature)
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Answer:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         unknown = [name for name in kwargs if name not in self._signature.parameters]
         if unknown:
             raise SardonyxError(
@@ -136,11 +157,20 @@ class Command(Generic[P]):
         except TypeError as error:
             raise SardonyxError(f"{self.name}: {error}; see help({self.name})") from error
         watch = given.pop("watch", None)
-        return in_python(self.ask)(self._listed(given), watch)
+        try:
+            return self.ask(self._listed(given), watch)
+        except (SardonyxError, FileError) as error:
+            said = re.sub(r"--([a-z][a-z-]*)", lambda found: found[1].replace("-", "_"), str(error))
+            if said == str(error):
+                raise
+            raise SardonyxError(said) from error
 
-    def ask(self, given: Mapping[str, Any], watch: Watch | None = None) -> Answer:
+    def ask(self, given: Mapping[str, Any], watch: Watch | None = None) -> Any:
         """The answer to what is given, by the names of the parameters; errors name options."""
-        return self._work(json.dumps(given), watch)
+        whole = json.loads(_core.asked(self.name, json.dumps(given)))
+        kind = "".join(word.title() for word in re.split("[ -]", self.name))
+        asked = values.read(getattr(questions, kind), whole)
+        return module_of(self.name).answer(asked, watch)
 
     def _listed(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What is given as JSON has it, one word as a list where there may be several."""
@@ -158,17 +188,11 @@ class Command(Generic[P]):
         return f"; did you mean {near[0]}?" if near else ""
 
 
-def native(
-    name: str, signature: Callable[P, None], call: Callable[[str, _core.Progress], str]
-) -> Command[P]:
-    """A command that is one call of the native module with its whole question."""
-
-    def work(given: str, watch: Watch | None) -> Answer:
-        task = Task(name, partial(call, _core.asked(name, given)))
-        (found,) = scheduler.run([task], 1, watch)
-        return Answer(name, {"sardonyx": _core.VERSION, **json.loads(found)})
-
-    return Command(name, signature, work)
+def ran(label: str, call: Callable[[_core.Progress], str], watch: Watch | None) -> dict[str, Any]:
+    """The document that one native call gives, watched."""
+    (found,) = scheduler.run([Task(label, call)], 1, watch)
+    document: dict[str, Any] = json.loads(found)
+    return document
 
 
 def _plain(value: Any) -> Any:

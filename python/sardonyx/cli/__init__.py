@@ -19,6 +19,8 @@ from typer._click.shell_completion import CompletionItem
 from typer.main import get_command, get_group
 
 from sardonyx import _core
+from sardonyx.api import known
+from sardonyx.cli import derived
 from sardonyx.cli.common import (
     BAD_INPUT,
     INTERRUPTED,
@@ -136,10 +138,16 @@ class Commands(Group):
 
 
 def _made(name: str) -> Any:
+    if name in known.COMMANDS and name not in known.GROUPS:
+        return derived.Command(name)
     module = import_module(f"sardonyx.cli.{COMMANDS[name][0]}")
     if hasattr(module, "app"):
         made: Any = get_group(module.app)
         made.name = name
+        for command in known.COMMANDS:
+            group, _, word = command.partition(" ")
+            if group == name and word:
+                made.add_command(derived.Command(command), word)
         return made
     alone = typer.Typer(add_completion=False, **SHARED)
     add_command(alone, getattr(module, name.replace("-", "_")), name=name)

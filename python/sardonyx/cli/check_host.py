@@ -21,7 +21,7 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.options import JsonTo
-from sardonyx.views.grid import grid, numbers
+from sardonyx.draw.grid import grid, numbers
 
 if TYPE_CHECKING:
     from sardonyx.coupling import Verdict

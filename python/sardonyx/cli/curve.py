@@ -27,6 +27,7 @@ from sardonyx.cli.common import (
 )
 from sardonyx.cli.curve_threads import AS_IS, Shown, threads_shown
 from sardonyx.cli.options import Designs, JsonTo, Machine, Set, Workers
+from sardonyx.draw.grid import folded, grid, numbers
 from sardonyx.report.curves import figures
 from sardonyx.runs.accesses import Accesses, is_of_accesses
 from sardonyx.runs.accesses import read_measured as read_accesses
@@ -42,7 +43,6 @@ from sardonyx.runs.curves import (
 )
 from sardonyx.runs.jobs import parse_settings
 from sardonyx.runs.sources import parts
-from sardonyx.views.grid import folded, grid, numbers
 
 P = TypeVar("P")
 

@@ -13,9 +13,9 @@ from rich.text import Text
 
 from sardonyx import _core
 from sardonyx.draw.figure import Figure, Missing
+from sardonyx.draw.grid import folded, grid, numbers
 from sardonyx.report.accesses import figures
 from sardonyx.runs.accesses import QUANTITIES, Accesses, Point, agreements
-from sardonyx.views.grid import folded, grid, numbers
 
 #: Curves whose points are further off than this on the mean are named.
 WITHIN = 0.1

@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,14 @@ from click.shell_completion import CompletionItem
 from rich.markup import escape
 
 from sardonyx import _core
+from sardonyx.api.known import COMMANDS
 from sardonyx.cli import complete
 from sardonyx.cli.common import (
     check_json_target,
     err,
     errors_as_lines,
     for_people,
+    note,
     output_directory,
     path_given,
     write_json,
@@ -38,28 +40,19 @@ WHOLE = re.compile(r"\d{1,19}|-[1-9]\d{0,18}", re.ASCII)
 JSON = "Write the same numbers as JSON to this file, or to standard output for -."
 
 
-@dataclass(frozen=True)
-class Line:
-    """A command: its function in ``sardonyx.api``, and what ``--out`` says if it has one."""
-
-    function: str
-    out: str = ""
-    #: What its progress counts.
-    unit: str = "req"
-
-
 class Command(click.Command):
     """A command whose help is one screen, and all of it with ``--help-all``."""
 
-    def __init__(self, name: str, line: Line) -> None:
+    def __init__(self, name: str) -> None:
         schema = json.loads(_core.command(name))
         said, *examples = schema["description"].split("\n\n")
         self.question = {each: schema["properties"][each] for each in schema["order"]}
-        self.line, self.every = line, False
+        self.line, self.every = COMMANDS[name], False
         params = [_param(each, of) for each, of in self.question.items()]
-        if line.out:
-            params.append(_option(["-o", "--out"], line.out, "PATH"))
-        params.append(_option(["--json"], JSON, "FILE"))
+        if self.line.out:
+            params.append(_option(["-o", "--out"], self.line.out, "PATH"))
+        if self.line.document:
+            params.append(_option(["--json"], JSON, "FILE"))
         super().__init__(
             name.split()[-1],
             params=params,
@@ -90,32 +83,33 @@ class Command(click.Command):
             return self._answer(given, values.get("out"), values.get("json"))
 
     def _answer(self, given: Mapping[str, Any], out: str | None, to: str | None) -> int:
-        from sardonyx.api.command import view_of
+        from sardonyx.api.command import module_of
         from sardonyx.cli.places import check_replaced
         from sardonyx.cli.progress import Watcher
 
-        ask = getattr(import_module("sardonyx.api"), self.line.function).ask
-        sources = [each for each in given.get(self._files(), ()) if Path(each).is_file()]
-        check_json_target(to, sources)
-        people = for_people(to)
-        if out is None:
+        name = self.command.replace(" ", "_").replace("-", "_")
+        ask = getattr(import_module("sardonyx.api"), name).ask
+        check_json_target(to, self._sources(given))
+        people, folder = for_people(to), None if out is None else path_given(out)
+        if folder is not None:
+            check_replaced(folder, module_of(self.command).FILE)
+        with nullcontext() if folder is None else output_directory(folder):
             with Watcher(err, self.line.unit) as watch:
                 answer = ask(given, watch)
-            answer.tell(people)
-        else:
-            folder = path_given(out)
-            check_replaced(folder, view_of(self.command).FILE)
-            with output_directory(folder):
-                with Watcher(err, self.line.unit) as watch:
-                    answer = ask(given, watch)
-                report = answer.save(folder)
-            answer.tell(people)
+            report = None if folder is None else answer.save(folder)
+        for line in answer.notes:
+            note(line)
+        answer.tell(people)
+        if report is not None:
             people.print(f"report: {report}", soft_wrap=True)
-        write_json(to, answer)
+        write_json(to, answer.document() if to is not None else {})
         return int(answer.status)
 
-    def _files(self) -> str:
-        return next((name for name, of in self.question.items() if "argument" in of), "")
+    def _sources(self, given: Mapping[str, Any]) -> list[str]:
+        """The files that its arguments name: ``--json`` may not replace them."""
+        words = [given.get(name, ()) for name, of in self.question.items() if "argument" in of]
+        texts = [each for word in words for each in ([word] if isinstance(word, str) else word)]
+        return [each for each in texts if Path(each).is_file()]
 
 
 def _said(ctx: click.Context, name: str) -> bool:
@@ -135,8 +129,9 @@ def _param(name: str, of: Mapping[str, Any]) -> click.Parameter:
             required="needed" in of,
             shell_complete=_completing(name),
         )
-    long = name.replace("_", "-")
+    long = of.get("called", name).replace("_", "-")
     names = [f"--{long}", *([f"-{of['short']}"] if "short" in of else [])]
+    names += [f"--{of['also']}"] if "also" in of else []
     if "boolean" in kinds:
         if of.get("default", False) is not False:
             names[0] += f"/--no-{long}"

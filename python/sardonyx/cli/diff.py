@@ -21,12 +21,12 @@ from sardonyx.cli.common import (
 )
 from sardonyx.cli.options import JsonTo
 from sardonyx.cli.tables import TONES
+from sardonyx.draw.grid import folded, grid, numbers
 from sardonyx.runs import origin
 from sardonyx.runs.differences import Changed, Differences, Moved, Side, differences, side_of
 from sardonyx.runs.measures import plain, written
 from sardonyx.runs.metrics import FIGURES
 from sardonyx.runs.results import Results
-from sardonyx.views.grid import folded, grid, numbers
 
 if TYPE_CHECKING:
     from sardonyx.sweeps.table import Swept

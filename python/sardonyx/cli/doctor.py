@@ -18,7 +18,7 @@ from rich.text import Text
 
 from sardonyx.cli.common import check_json_target, out, write_json
 from sardonyx.cli.options import JsonTo
-from sardonyx.views.grid import grid
+from sardonyx.draw.grid import grid
 
 #: A trial that takes more seconds than this has failed.
 PATIENCE = 60

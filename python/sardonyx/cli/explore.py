@@ -41,6 +41,7 @@ from sardonyx.cli.options import (
     sized,
 )
 from sardonyx.cli.sweep import View
+from sardonyx.draw.grid import grid, numbers
 from sardonyx.questions import ProgramSource
 from sardonyx.runs import mixes
 from sardonyx.runs.jobs import Settings, check, check_designs, parse_settings
@@ -50,7 +51,6 @@ from sardonyx.sizes import parse_size, size_text
 from sardonyx.studies.explore import Exploration, Explored, Tried, rows
 from sardonyx.sweeps.plan import check_goal
 from sardonyx.sweeps.table import Goal, Swept
-from sardonyx.views.grid import grid, numbers
 
 GOALS = ("max ipc", "min energy_nj")
 #: Promises of designs after a power cut, the strongest first.

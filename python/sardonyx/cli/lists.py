@@ -13,9 +13,9 @@ from sardonyx import _core, api
 from sardonyx.cli import complete
 from sardonyx.cli.common import check_json_target, out, write_json
 from sardonyx.cli.options import JsonTo, Set
+from sardonyx.draw.grid import grid
 from sardonyx.runs.jobs import parse_settings
 from sardonyx.runs.recordings import recordings as found
-from sardonyx.views.grid import grid
 
 
 def designs(json_to: JsonTo = None) -> None:

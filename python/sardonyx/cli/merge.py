@@ -17,7 +17,7 @@ from sardonyx.cli.common import (
     PATH,
     add_command,
 )
-from sardonyx.cli.derived import Command, Line
+from sardonyx.cli.derived import Command
 from sardonyx.cli.help import CONTEXT, Group
 from sardonyx.cli.merge_time import in_time
 
@@ -35,8 +35,7 @@ class _MachinesFirst(Group):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name == "run":
-            line = Line("merge", "Directory for report.html and merge.json.", "pages")
-            return Command("merge", line)
+            return Command("merge")
         return super().get_command(ctx, cmd_name)
 
 

@@ -15,13 +15,13 @@ from sardonyx._core import SardonyxError
 from sardonyx.cli.common import MOST, check_json_target, err, for_people, write_json
 from sardonyx.cli.options import JsonTo, Machine, Set, Workers
 from sardonyx.cli.progress import Watcher
+from sardonyx.draw.grid import folded, grid, numbers
 from sardonyx.runs.jobs import parse_settings
 from sardonyx.runs.measures import divide
 from sardonyx.runs.merging import algorithms
 from sardonyx.runs.results import Results, Run
 from sardonyx.runs.sources import check_known, parts
 from sardonyx.runs.tailbench import APPLICATIONS, PLAIN, TimedPoint, TimedRuns
-from sardonyx.views.grid import folded, grid, numbers
 
 ALL = ",".join(algorithms())
 #: Each column: its heading, the metric, its format, and whether it is relative to no merging.

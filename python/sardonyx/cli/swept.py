@@ -11,8 +11,8 @@ from sardonyx import report as pages
 from sardonyx._core import SardonyxError
 from sardonyx.cli.common import note, out
 from sardonyx.cli.tables import in_lines
+from sardonyx.draw.grid import folded, grid, numbers
 from sardonyx.sweeps.table import Goal, Swept, is_swept, load, ranked
-from sardonyx.views.grid import folded, grid, numbers
 
 __all__ = ["is_swept", "report_again"]
 

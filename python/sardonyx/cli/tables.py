@@ -13,6 +13,7 @@ from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
+from sardonyx.draw.grid import folded, grid, numbers
 from sardonyx.papers.claims import ClaimRow, written_claim, written_gap, written_paper
 from sardonyx.papers.reproduction import Exhibit
 from sardonyx.papers.sample import Sample
@@ -35,7 +36,6 @@ from sardonyx.runs.results import Results, Run, Trace
 from sardonyx.runs.seeds import said as seeds_of
 from sardonyx.runs.sensitivity import MEAN, Sensitivity
 from sardonyx.runs.spread import beside, shown
-from sardonyx.views.grid import folded, grid, numbers
 
 VERY_WIDE = 160
 WIDE = 108

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Column
 from rich.text import Text
 
-from sardonyx.views.grid import grid, numbers
+from sardonyx.draw.grid import grid, numbers
 
 #: The meaning of a cell, and of the times of attacks.
 LEGEND = (

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from sardonyx.views.grid import grid, numbers
+from sardonyx.draw.grid import grid, numbers
 
 VERDICTS = {"proven": "green", "caught": "yellow", "broken": "red", "unfinished": "red"}
 #: The columns, each with the name of its count.

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from sardonyx.cli.crash.attacks import not_promised, show_attacks
 from sardonyx.cli.crash.proofs import tell
-from sardonyx.views.grid import grid, numbers
+from sardonyx.draw.grid import grid, numbers
 
 #: The counts in the table's columns.
 LEGEND = "nested: cuts after a recovery; lost, secrets: cuts at which data or a secret were lost"

@@ -19,10 +19,10 @@ from sardonyx.cli.help import rare
 from sardonyx.cli.options import Designs as Named
 from sardonyx.cli.options import Machine
 from sardonyx.cli.progress import watched
+from sardonyx.draw.grid import grid, numbers
 from sardonyx.questions import CrashTestQuestion
 from sardonyx.runs.jobs import check_designs
 from sardonyx.runs.sources import check_known, parts
-from sardonyx.views.grid import grid, numbers
 
 #: The number of cuts below each design; the recovery is run after one in this many.
 CUTS = 200

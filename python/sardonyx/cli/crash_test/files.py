@@ -26,6 +26,7 @@ from sardonyx.cli.crash_test.options import (
     unfinished,
 )
 from sardonyx.cli.help import rare
+from sardonyx.draw.grid import grid, numbers
 from sardonyx.questions import CrashFilesQuestion
 from sardonyx.report.checks import accept
 from sardonyx.runs.crash_files import (
@@ -36,7 +37,6 @@ from sardonyx.runs.crash_files import (
     recovery,
 )
 from sardonyx.runs.sources import check_known
-from sardonyx.views.grid import grid, numbers
 
 #: Settings of the command line: words after the program's name belong to the program.
 SETTINGS: dict[str, Any] = {

@@ -17,8 +17,8 @@ from sardonyx.cli.common import check_json_target, err, for_people, note, write_
 from sardonyx.cli.crash_test.options import NO_SOURCE, POOL, RECORDING
 from sardonyx.cli.options import JsonTo, Machine
 from sardonyx.cli.progress import watched
+from sardonyx.draw.grid import grid, numbers
 from sardonyx.runs import crash_test
-from sardonyx.views.grid import grid, numbers
 
 
 def lint(

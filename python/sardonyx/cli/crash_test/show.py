@@ -11,7 +11,7 @@ from rich.text import Text
 
 from sardonyx.cli.common import note
 from sardonyx.cli.crash_test.options import show_basis, unfinished
-from sardonyx.views.grid import grid
+from sardonyx.draw.grid import grid
 
 #: People are shown this many suspects and causes; the JSON has all.
 SHOWN = 3

@@ -23,12 +23,12 @@ from sardonyx.cli.forms import Options
 from sardonyx.cli.help import rare
 from sardonyx.cli.options import JsonTo, Workers
 from sardonyx.cli.progress import Watcher
+from sardonyx.draw.grid import numbers
 from sardonyx.questions import BlockTrace, Stream, Tree, Workload
 from sardonyx.runs import stores
 from sardonyx.runs.results import Results, Run
 from sardonyx.runs.sources import parts
 from sardonyx.runs.stores import Design, Key, StoreDesign, StorePoint, StoreQuestion, StoreRuns
-from sardonyx.views.grid import numbers
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,11 +34,11 @@ from sardonyx.cli.common import (
 from sardonyx.cli.forms import Options
 from sardonyx.cli.options import JsonTo
 from sardonyx.cli.progress import watched
+from sardonyx.draw.grid import numbers
 from sardonyx.questions import EstimateQuestion, Format
 from sardonyx.report.savings import times_of
 from sardonyx.runs.rivals import rivals
 from sardonyx.sizes import SUFFIXES, amount
-from sardonyx.views.grid import numbers
 
 NONE = "none"
 BLOCKS = ("1K", "2K", "4K", "8K")

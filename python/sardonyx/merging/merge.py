@@ -1,4 +1,4 @@
-"""What people read of a merge: what it saves, pass by pass, what to set, and why not more."""
+"""``merge``: what same-page merging saves, pass by pass, what to set, and why not more."""
 
 from __future__ import annotations
 
@@ -10,15 +10,25 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from sardonyx import _core
+from sardonyx.api.command import Answer, ran
+from sardonyx.draw.grid import folded, grid, numbers
+from sardonyx.questions import Merge
 from sardonyx.report import write_merge_report
 from sardonyx.runs import merging
 from sardonyx.runs.advice import headline, told
-from sardonyx.views.grid import folded, grid, numbers
+from sardonyx.runs.scheduler import Watch
 
 #: The answer, beside its report.
 FILE = "merge.json"
 PAGE = 4096
 MIB = 1 << 20
+
+
+def answer(asked: Merge, watch: Watch | None) -> Answer:
+    """All runs of the question."""
+    found = ran("merge", lambda progress: _core.merge(asked.json(), progress), watch)
+    return Answer("merge", found)
 
 
 def groups(answer: dict[str, Any]) -> list[Any]:

@@ -1,0 +1,257 @@
+//! What the commands of this door are asked.
+use sardonyx_question::{Bytes, Names, Pairs, Place, Question, question};
+
+question! {
+    /// Try each design by a plan of runs, all cut at every position.
+    ///
+    /// Runs with several seeds, tiny caches and queues, one core and two, and who shares lines of counters. The second
+    /// table says what the verdict rests on.
+    ///
+    /// Example: sardonyx crash run btree --designs sca,fca,no-atomicity
+    ///
+    /// Example: sardonyx crash run all --designs esd+sca --platform eadr --thorough 5m
+    ///
+    /// Example: sardonyx crash run queue --designs sca --cores 4 --mutant no-fence-after-log
+    ///
+    /// Example: sardonyx crash run btree --designs sca --set encryption.global_counter=paper --json crash.json
+    ///
+    /// Example: sardonyx crash run btree --designs sca,sca@mac,sca@merkle --attack
+    pub struct CrashRun {
+        /// Programs (see sardonyx programs), or all of them: all.
+        #[schemars(extend("argument" = "PROGRAM.."))]
+        programs: Vec<String>,
+        /// Designs, or MAPPING+POLICY, separated by commas.
+        #[schemars(extend("short" = "d"))]
+        designs: Names = Names::of("sca,fca,co-located,co-located-cc,no-encryption,no-atomicity"),
+        /// What reserve power drains at a cut: adr, eadr or none; or a CXL global persistent flush: gpf, gpf-failed,
+        /// gpf-device or gpf-part.
+        platform: String = "adr".into(),
+        /// Cores, each with a structure of its own.
+        #[schemars(range(min = 1, max = 64))]
+        cores: Option<u64>,
+        /// Transactions of each core.
+        #[schemars(range(min = 1, max = 1000000), extend("rare" = true))]
+        transactions: Option<u64>,
+        /// Size of a transaction's item: 64 to 4K.
+        #[schemars(extend("value" = "BYTES", "rare" = true))]
+        transaction_size: Option<Bytes>,
+        /// Size of each structure after setup: 4K to 1G.
+        #[schemars(extend("value" = "BYTES", "rare" = true))]
+        footprint: Option<Bytes>,
+        /// Plant this mistake in the program's transactions.
+        mutant: Option<String>,
+        /// Seed of keys, evictions, delays and samples.
+        #[schemars(range(max = 1u64 << 50), extend("rare" = true))]
+        seed: u64 = 1,
+        /// A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's .config, Ramulator's .yaml.
+        #[schemars(extend("short" = "m"))]
+        machine: String = "sca".into(),
+        /// Set a key of the machine; repeatable.
+        #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
+        set: Pairs,
+        /// The program keeps no undo log; the design's own stays.
+        #[schemars(extend("rare" = true))]
+        no_log: bool,
+        /// What a cut leaves whole while a line is being accepted: the line (lines) or each 8 bytes (words).
+        #[schemars(extend("rare" = true))]
+        tear: String = "lines".into(),
+        /// Have an attacker change the medium, after cuts and in runs; default: for designs with integrity.
+        attack: Option<bool>,
+        /// After every Nth cut, go on and cut again; 0: never.
+        #[schemars(extend("rare" = true))]
+        recovery_cuts: u64 = 64,
+        /// Check every Nth cut in full, the others by what it changed; 1: every cut.
+        #[schemars(range(min = 1), extend("rare" = true))]
+        full: u64 = 509,
+        /// Threads; 0 for one a processor.
+        #[schemars(range(max = 1024), extend("short" = "j", "rare" = true))]
+        jobs: u64,
+        /// How many cuts of a run: all, or a number of positions drawn from the seed.
+        #[schemars(extend("rare" = true))]
+        cuts: String = "all".into(),
+        /// Go on with further seeds for this time per design: 90s, 10m or 2h.
+        #[schemars(extend("value" = "TIME"))]
+        thorough: Option<String>,
+    }
+}
+
+question! {
+    /// Make one run of each design, with the settings given, and cut it.
+    ///
+    /// Example: sardonyx crash once queue --designs sca,no-atomicity
+    ///
+    /// Example: sardonyx crash once btree --designs sca --transactions 8 --cuts at:40
+    pub struct CrashOnce {
+        /// Programs (see sardonyx programs), or all of them: all.
+        #[schemars(extend("argument" = "PROGRAM.."))]
+        programs: Vec<String>,
+        /// Designs, or MAPPING+POLICY, separated by commas.
+        #[schemars(extend("short" = "d"))]
+        designs: Names = Names::of("sca,fca,co-located,co-located-cc,no-encryption,no-atomicity"),
+        /// What reserve power drains at a cut: adr, eadr or none; or a CXL global persistent flush: gpf, gpf-failed,
+        /// gpf-device or gpf-part.
+        platform: String = "adr".into(),
+        /// Cores, each with a structure of its own.
+        #[schemars(range(min = 1, max = 64))]
+        cores: Option<u64>,
+        /// Transactions of each core.
+        #[schemars(range(min = 1, max = 1000000))]
+        transactions: Option<u64>,
+        /// Size of a transaction's item: 64 to 4K.
+        #[schemars(extend("value" = "BYTES"))]
+        transaction_size: Option<Bytes>,
+        /// Size of each structure after setup: 4K to 1G.
+        #[schemars(extend("value" = "BYTES"))]
+        footprint: Option<Bytes>,
+        /// Plant this mistake in the program's transactions.
+        mutant: Option<String>,
+        /// Seed of keys, evictions, delays and samples.
+        #[schemars(range(max = 1u64 << 50), extend("rare" = true))]
+        seed: u64 = 1,
+        /// A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's .config, Ramulator's .yaml.
+        #[schemars(extend("short" = "m"))]
+        machine: String = "sca".into(),
+        /// Set a key of the machine; repeatable.
+        #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
+        set: Pairs,
+        /// The program keeps no undo log; the design's own stays.
+        #[schemars(extend("rare" = true))]
+        no_log: bool,
+        /// What a cut leaves whole while a line is being accepted: the line (lines) or each 8 bytes (words).
+        #[schemars(extend("rare" = true))]
+        tear: String = "lines".into(),
+        /// Have an attacker change the medium, after cuts and in runs; default: for designs with integrity.
+        attack: Option<bool>,
+        /// After every Nth cut, go on and cut again; 0: never.
+        #[schemars(extend("rare" = true))]
+        recovery_cuts: u64 = 64,
+        /// Check every Nth cut in full, the others by what it changed; 1: every cut.
+        #[schemars(range(min = 1), extend("rare" = true))]
+        full: u64 = 509,
+        /// Threads; 0 for one a processor.
+        #[schemars(range(max = 1024), extend("short" = "j", "rare" = true))]
+        jobs: u64,
+        /// Which cuts: all, a number of positions drawn from the seed, or at:N for one.
+        cuts: String = "all".into(),
+        /// Lines of counters: apart, packed (log and data share), interleaved (cores too).
+        sharing: String = "apart".into(),
+    }
+}
+
+question! {
+    /// Count one run's cuts by the stage of the transaction (SCA, Table 1).
+    ///
+    /// Example: sardonyx crash stages array-swap --designs sca --transactions 20
+    pub struct CrashStages {
+        /// Programs (see sardonyx programs), or all of them: all.
+        #[schemars(extend("argument" = "PROGRAM.."))]
+        programs: Vec<String>,
+        /// Designs, or MAPPING+POLICY, separated by commas.
+        #[schemars(extend("short" = "d"))]
+        designs: Names = Names::of("sca,fca,co-located,co-located-cc,no-encryption,no-atomicity"),
+        /// What reserve power drains at a cut: adr, eadr or none; or a CXL global persistent flush: gpf, gpf-failed,
+        /// gpf-device or gpf-part.
+        platform: String = "adr".into(),
+        /// Cores, each with a structure of its own.
+        #[schemars(range(min = 1, max = 64))]
+        cores: Option<u64>,
+        /// Transactions of each core.
+        #[schemars(range(min = 1, max = 1000000))]
+        transactions: Option<u64>,
+        /// Size of a transaction's item: 64 to 4K.
+        #[schemars(extend("value" = "BYTES"))]
+        transaction_size: Option<Bytes>,
+        /// Size of each structure after setup: 4K to 1G.
+        #[schemars(extend("value" = "BYTES"))]
+        footprint: Option<Bytes>,
+        /// Plant this mistake in the program's transactions.
+        mutant: Option<String>,
+        /// Seed of keys, evictions, delays and samples.
+        #[schemars(range(max = 1u64 << 50))]
+        seed: u64 = 1,
+        /// A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's .config, Ramulator's .yaml.
+        #[schemars(extend("short" = "m"))]
+        machine: String = "sca".into(),
+        /// Set a key of the machine; repeatable.
+        #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
+        set: Pairs,
+        /// Lines of counters: apart, packed (log and data share), interleaved (cores too).
+        sharing: String = "apart".into(),
+    }
+}
+
+question! {
+    /// Try all orders in which the writes of one small run can be accepted, and all their cuts.
+    ///
+    /// All cuts of the life after each cut are tried too.
+    ///
+    /// Example: sardonyx crash exhaustive array-swap --designs sca,fca,esd+sca
+    pub struct CrashExhaustive {
+        /// Programs (see sardonyx programs), or all of them: all.
+        #[schemars(extend("argument" = "PROGRAM.."))]
+        programs: Vec<String>,
+        /// Designs, or MAPPING+POLICY, separated by commas.
+        #[schemars(extend("short" = "d"))]
+        designs: Names = Names::of("sca,fca,co-located,co-located-cc,no-encryption,no-atomicity"),
+        /// What reserve power drains at a cut: adr, eadr or none; or a CXL global persistent flush: gpf, gpf-failed,
+        /// gpf-device or gpf-part.
+        platform: String = "adr".into(),
+        /// Cores, each with a structure of its own.
+        #[schemars(range(min = 1, max = 64))]
+        cores: Option<u64>,
+        /// Transactions of each core.
+        #[schemars(range(min = 1, max = 1000000))]
+        transactions: Option<u64>,
+        /// Size of a transaction's item: 64 to 4K.
+        #[schemars(extend("value" = "BYTES", "rare" = true))]
+        transaction_size: Option<Bytes>,
+        /// Size of each structure after setup: 4K to 1G.
+        #[schemars(extend("value" = "BYTES", "rare" = true))]
+        footprint: Option<Bytes>,
+        /// Plant this mistake in the program's transactions.
+        mutant: Option<String>,
+        /// Seed of keys, evictions, delays and samples.
+        #[schemars(range(max = 1u64 << 50), extend("rare" = true))]
+        seed: u64 = 1,
+        /// A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's .config, Ramulator's .yaml.
+        #[schemars(extend("short" = "m"))]
+        machine: String = "sca".into(),
+        /// Set a key of the machine; repeatable.
+        #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
+        set: Pairs,
+        /// The program keeps no undo log; the design's own stays.
+        #[schemars(extend("rare" = true))]
+        no_log: bool,
+        /// Lines of counters: apart, packed (log and data share), interleaved (cores too). Default: both ends.
+        sharing: Option<String>,
+        /// Give up beyond N states.
+        #[schemars(range(min = 1))]
+        most_states: u64 = 1000000,
+        /// Only the order in which these writes go first, one number for each choice; after them always the first
+        /// write. start: no numbers.
+        #[schemars(extend("value" = "N,N.."))]
+        order: Option<String>,
+        /// Leave out the life after each cut.
+        one_life: bool,
+    }
+}
+
+question! {
+    /// Make the cut of a replay file again.
+    ///
+    /// Example: sardonyx crash replay results/crash/btree-no-atomicity-lost.json
+    pub struct CrashReplay {
+        /// A replay file that a violation printed.
+        #[schemars(extend("argument" = "PATH", "needed" = true))]
+        file: Place,
+        /// Threads; 0 for one a processor.
+        #[schemars(range(max = 1024), extend("short" = "j"))]
+        jobs: u64,
+    }
+}
+
+impl Question for CrashRun {}
+impl Question for CrashOnce {}
+impl Question for CrashStages {}
+impl Question for CrashExhaustive {}
+impl Question for CrashReplay {}

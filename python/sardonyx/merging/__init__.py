@@ -1,0 +1,1 @@
+"""Merging equal pages: what it saves (``merge``), and what it costs (``time``)."""
