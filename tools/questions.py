@@ -1,8 +1,9 @@
-"""Writes ``python/sardonyx/questions.py``: what the native module is asked, as Rust declares it.
+"""Writes what Python is told of the questions that Rust declares.
 
-The declarations are ``_core.questions()``, one JSON schema a type, which
-``crates/native/src/questions.rs`` lists. A test fails while the file is not what they say; run this
-then.
+``python/sardonyx/questions.py`` has what the native module is asked (``_core.questions()``, listed
+in ``crates/native/src/questions.rs``). Of the commands (``_core.commands()``) there is no source in
+Python: ``api/asked.pyi`` tells a type checker what each is asked, and ``api/__init__.pyi`` what
+function it is. A test fails while a file is not what Rust says; run this then.
 """
 
 from __future__ import annotations
@@ -15,34 +16,71 @@ from pathlib import Path
 from typing import Any
 
 from sardonyx import _core
+from sardonyx.answer import module_of
+from sardonyx.api.command import class_of, order_of
+from sardonyx.known import COMMANDS
 
-TARGET = Path(__file__).parents[1] / "python/sardonyx/questions.py"
-HEAD = '''# ruff: noqa: A002 - parameters have the options' names
-"""What the native module is asked, as Rust declares it: written by tools/questions.py.
+PACKAGE = Path(__file__).parents[1] / "python/sardonyx"
+HEAD = '''"""What the native module is asked, as Rust declares it: written by tools/questions.py.
 
 A type is one JSON document. What may be left out has its default here, as it has there.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Literal, TypeAlias
 
-from sardonyx.runs.scheduler import Watch
 from sardonyx.values import Value
+'''
+ASKED = '''"""What each command is asked, as Rust declares it: written by tools/questions.py."""
 
+from pathlib import Path
+from typing import Any, Literal, Self
+
+class Asked:
+    command: str
+    def json(self) -> str: ...
+    def replace(self, **changes: Any) -> Self: ...
+
+def schema_of(command: str) -> dict[str, Any]: ...
+def whole(command: str, given: str) -> Any: ...
+'''
+API = '''# ruff: noqa: A002 - parameters have the options' names
+"""The commands as functions, as Rust declares them: written by tools/questions.py."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from sardonyx.answer import Answer as Answer
+from sardonyx.answer import Listed as Listed
+from sardonyx.runs.results import Results
+from sardonyx.runs.scheduler import Watch
+
+DESIGNS: tuple[str, ...]
 #: A word or a path, and several of them: one alone stands for a list of one.
 Text: TypeAlias = str | os.PathLike[str]
+#: A path, or results that are not saved.
+Place: TypeAlias = Text | Results
 Texts: TypeAlias = Text | Sequence[Text]
 #: Keys and their values, or texts KEY=VALUE.
 Pairs: TypeAlias = Mapping[str, str | int | float | bool] | Texts
+
+def load(path: Text) -> Results: ...
+def synth(name: str, records: int | None = None, seed: int | None = None) -> str: ...
 '''
 #: How a command's parameter is written whose kind is not one of JSON's.
-KINDS = {"path": "Text", "bytes": "int | str", "names": "Texts", "pairs": "Pairs"}
+KINDS = {
+    "bytes": "int | str",
+    "document": "Text | Mapping[str, Any]",
+    "machine": "Text | Mapping[str, Any]",
+    "names": "Texts",
+    "pairs": "Pairs",
+    "path": "Place",
+}
 #: The same in the whole question.
 HELD = {
+    "document": "str | dict[str, Any]",
     "path": "Path",
     "bytes": "int",
     "names": "tuple[str, ...]",
@@ -53,23 +91,25 @@ WIDTH = 100
 Schema = Mapping[str, Any]
 
 
-def page() -> str:
-    """The whole file."""
-    schemas: dict[str, Schema] = json.loads(_core.questions())
-    parts = list(_parts(schemas))
-    for command in sorted(_core.commands()):
-        schema = json.loads(_core.command(command))
-        parts += [_asked(command, schema), _function(command, schema)]
-    return HEAD + "".join(f"\n\n{part}" for part in parts)
+def pages() -> dict[Path, str]:
+    """The files and what they hold."""
+    questions: dict[str, Schema] = json.loads(_core.questions())
+    commands = {each: json.loads(_core.command(each)) for each in sorted(_core.commands())}
+    return {
+        PACKAGE / "questions.py": HEAD + "".join(f"\n\n{part}" for part in _parts(questions)),
+        PACKAGE / "api/asked.pyi": ASKED
+        + "".join(f"\n{_asked(*each)}" for each in commands.items()).replace(
+            "...\n\nclass P", "...\nclass P"
+        ),
+        PACKAGE / "api/__init__.pyi": API + "".join(_function(*each) for each in commands.items()),
+    }
 
 
 def _asked(command: str, schema: Schema) -> str:
     """What a command is asked, whole: the type of its answer's question."""
     fields = schema["properties"]
-    name = "".join(word.title() for word in re.split("[ -]", command))
-    text = f"class {name}(Value):\n{_docstring(f'What `{command}` is asked.')}\n"
     parts = [f"    {each}: {_held(fields[each])}\n" for each in schema["order"]]
-    return text + "".join(parts) if parts else text.rstrip("\n") + "\n"
+    return f"class {class_of(command)}(Asked):" + ("\n" + "".join(parts) if parts else " ...\n")
 
 
 def _held(schema: Schema) -> str:
@@ -89,9 +129,8 @@ def _function(command: str, schema: Schema) -> str:
     """A command's parameters, as the head of a function."""
     fields = schema["properties"]
     text = f"def {command.replace(' ', '_').replace('-', '_')}(\n"
-    needed = sorted(schema["order"], key=lambda name: "needed" not in fields[name])
-    words = [name for name in needed if "argument" in fields[name]]
-    for name in [*words, "*", *(name for name in needed if name not in words)]:
+    positional, rest = order_of(command)
+    for name in [*positional, "*", *rest]:
         if name == "*":
             text += "    *,\n"
             continue
@@ -102,18 +141,9 @@ def _function(command: str, schema: Schema) -> str:
             if value is None and not kind.endswith("None"):
                 kind += " | None"
         text += f"    {name}: {kind}{default},\n"
-    text += "    watch: Watch | None = None,\n) -> None:\n"
-    first, *_ = schema["description"].split("\n\n")
-    if not needed:
-        return text + _docstring(first)
-    lines = [_wrapped(first, WIDTH - 7), [""]]
-    for name in needed:
-        said = f"`{name}`: {fields[name]['description']}"
-        if "maximum" in fields[name]:
-            said += f" {fields[name]['minimum']:,} to {fields[name]['maximum']:,}."
-        lines.append(_wrapped(said, WIDTH - 7))
-    whole = "\n".join(f"    {line}".rstrip() for each in lines for line in each)
-    return text + f'    """{whole.lstrip()}\n    """\n'
+    known = COMMANDS.get(command)
+    made = module_of(command).answer.__annotations__["return"] if known else "Answer"
+    return text + f"    watch: Watch | None = None,\n) -> {made}: ...\n"
 
 
 def _parameter(schema: Schema) -> str:
@@ -231,4 +261,5 @@ def _docstring(text: str) -> str:
 
 
 if __name__ == "__main__":
-    TARGET.write_text(page(), encoding="utf-8")
+    for path, page in pages().items():
+        path.write_text(page, encoding="utf-8")

@@ -24,8 +24,10 @@ from typing import Any, TypeAlias
 
 from sardonyx import layers
 from sardonyx._core import SardonyxError
-from sardonyx.api.command import Answer
+from sardonyx.answer import Answer
+from sardonyx.api.command import function_of
 from sardonyx.arguments import named
+from sardonyx.known import COMMANDS
 from sardonyx.runs.results import Results
 
 #: A file, a folder, a recording by name, results, or another word of a command.
@@ -52,6 +54,9 @@ class Printed(Answer):
 
 def call(command: str, *arguments: Word, **options: Any) -> Answer:
     """Run a command, as in ``call("crash stages", "btree", designs="sca")``."""
+    if command in COMMANDS:
+        answer: Answer = function_of(command)(*arguments, **options)
+        return answer
     known = _parameters(command)
     words = command.split()
     for name, value in options.items():
@@ -163,11 +168,6 @@ def trace_info(trace: Word, **options: Any) -> Answer:
     return call("trace info", trace, **options)
 
 
-def curve(machine: str, **options: Any) -> Answer:
-    """A memory's latency against its bandwidth: ``curve("ddr4-2400")``."""
-    return call("curve", machine=machine, **options)
-
-
 def crash(program: str = "all", **options: Any) -> Answer:
     """Cut the power under designs: ``crash("btree", designs=["sca", "no-atomicity"])``."""
     return call("crash run", program, **options)
@@ -194,23 +194,3 @@ def store(**options: Any) -> Answer:
 def estimate(path: Word, **options: Any) -> Answer:
     """What deduplication would save: ``estimate("/usr/share", block="4K")``."""
     return call("store estimate", path, **options)
-
-
-def reproduce(paper: str, **options: Any) -> Answer:
-    """A paper's claims beside our figures: ``reproduce("esd", quick=True)``."""
-    return call("reproduce", paper, **options)
-
-
-def diff(before: Word, after: Word, **options: Any) -> Answer:
-    """Two results, by their folders or as ``compare`` gives them: ``diff("results/a", mine)``."""
-    return call("diff", before, after, **options)
-
-
-def show(machine: Word = "esd", **options: Any) -> Answer:
-    """A machine's effective configuration: ``show("sca", set={"cores": 2})``."""
-    return call("show", machine, **options)
-
-
-def recordings() -> Answer:
-    """The recordings that come with the program, by name."""
-    return call("recordings")

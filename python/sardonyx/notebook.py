@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import difflib
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sardonyx._core import SardonyxError
-from sardonyx.report import Figure, Missing, figures, write_report
+from sardonyx.report import Figure, Missing, figures
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.results import Results
 
 if TYPE_CHECKING:
     import plotly.graph_objects
 
-__all__ = ["plot", "plots", "write"]
+__all__ = ["plot", "plots"]
 
 
 def plots(results: Results) -> list[str]:
@@ -37,11 +36,6 @@ def _drawn(results: Results, found: Sequence[Figure | Missing]) -> list[str]:
     raise SardonyxError(
         f"no figure can be drawn of these results: {'. '.join(dict.fromkeys(reasons))}"
     )
-
-
-def write(results: Results, path: str | os.PathLike[str]) -> None:
-    """The report of these results, as ``sardonyx compare`` writes it."""
-    write_report(Comparison(results), path)
 
 
 def plot(results: Results, figure: str = "write-speedup") -> plotly.graph_objects.Figure:

@@ -46,3 +46,18 @@ def parse_time(text: str) -> float:
     if unit not in UNITS or not number.isascii() or not number.isdigit() or len(number) > 6:
         raise ValueError("is not a duration; give 90s, 10m or 2h")
     return float(int(number) * UNITS[unit])
+
+
+def memory(number: float) -> str:
+    """Bytes as people say them."""
+    return f"{number / 2**30:.1f} GiB" if number >= 2**30 else f"{number / 2**20:.0f} MiB"
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it."""
+    for size, unit in ((86_400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"

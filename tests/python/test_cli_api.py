@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 import sardonyx
-from sardonyx import _core, api
-from sardonyx.questions import ProgramSource
+from sardonyx import _core
+from sardonyx.questions import TraceSource
 from sardonyx.runs import jobs
-from sardonyx.runs.jobs import Settings
+from sardonyx.runs.jobs import Point, Settings
 from sardonyx.runs.sources import named
 from test_cli_fixture import FakeCore
 
 
 def test_settings_reach_the_native_side_as_text(core: FakeCore, trace: str) -> None:
     overrides = {"esd.efit_bytes": 65536, "medium.queues.forwarding": False}
-    sardonyx.compare([trace], ["esd"], overrides=overrides)
+    sardonyx.compare([trace], ["esd"], set=overrides)
     assert core.calls[0]["overrides"] == [
         ["esd.efit_bytes", "65536"],
         ["medium.queues.forwarding", "false"],
@@ -54,7 +54,7 @@ def test_names_tell_traces_apart() -> None:
 
 def test_a_failing_job_cancels_the_others(core: FakeCore, trace: str) -> None:
     core.failure = _core.SardonyxError("app: broken")
-    points = api.points([trace], ["baseline", "dewrite", "esd"], None, ProgramSource())
+    points = [Point("app", TraceSource(path=trace), d) for d in ("baseline", "dewrite", "esd")]
     with pytest.raises(sardonyx.SardonyxError, match="broken"):
         jobs.run(points, Settings(), 1)
     assert core.calls == []

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from sardonyx import _core
-from sardonyx.papers.reproduction import Asked
 from sardonyx.report import write_report
 from sardonyx.runs import jobs
 from sardonyx.runs.comparison import Comparison
@@ -60,9 +59,3 @@ def test_cells_say_what_the_cuts_have_shown(tmp_path: Any) -> None:
     first = compositions.verdict(table)[0]
     assert first.startswith("3 of 5 compositions survive")
     write_report(comparison, tmp_path / "report.html")
-
-
-def test_what_it_cannot_take_is_not_read() -> None:
-    asked = Asked([], "sca")
-    compositions.REPRODUCTION.plan(asked)
-    assert asked.unread() == ["traces", "limit", "warmup", "copies"]

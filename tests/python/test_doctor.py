@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from sardonyx import cli
-from sardonyx.cli import doctor
+from sardonyx.simulator import doctor
 from typer.testing import CliRunner
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 from sardonyx import cli
-from sardonyx.cli.explore import answer, tell
 from sardonyx.runs.jobs import Settings
+from sardonyx.simulator.explore import said, tell
 from sardonyx.studies import explore as study
 from sardonyx.studies.explore import LEAST, Candidate, Exploration, Explored, Tried, splits
 from sardonyx.sweeps.table import Goal
@@ -43,7 +43,7 @@ def test_the_answer_says_what_it_leaves_of_the_budget() -> None:
     def built(size: int) -> str:
         sizes = (("a.bytes", size),) if size else ()
         one = Tried(Candidate("esd", sizes), 0, {"ipc": 1.0}, {})
-        return answer(Explored([one], [one], [(1, "")], 1, [Goal("ipc", True)]), 127 * K)
+        return said(Explored([one], [one], [(1, "")], 1, [Goal("ipc", True)]), 127 * K)
 
     assert built(124 * K).startswith("with 127K build esd (a.bytes 124K; 124K in all): ")
     assert "in all" not in built(127 * K)
@@ -107,7 +107,7 @@ def test_names_are_whole_on_a_narrow_terminal(goals: int) -> None:
     one = Tried(Candidate("esd", tuple((key, 64 * K) for key in keys)), 0, figures, figures)
     found = Explored([one], [one], [(1, "")], 1, [Goal(name, False) for name in names])
     shown = StringIO()
-    tell(Console(file=shown, width=80), found, 192 * K)
+    tell(Console(file=shown, width=80), Answer("explore", {}, shown=(found, 192 * K)))
     answer, *table = shown.getvalue().splitlines()
     assert max(map(len, table[:-1])) <= 80
     for key in keys:

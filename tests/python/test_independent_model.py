@@ -112,9 +112,7 @@ def records(trace: Path, limit: int) -> list[Record]:
 
 def check_trace(trace: Path, limit: int, machine: Machine) -> int:
     """ESD, its baseline and SCA's policies on a trace: how many figures agree."""
-    runs = sardonyx.compare(
-        trace, ["esd", *POLICIES], overrides=machine.keys(), limit=limit, jobs=1
-    ).runs
+    runs = sardonyx.compare(trace, ["esd", *POLICIES], set=machine.keys(), limit=limit, jobs=1).runs
     number = sum(agree(run, predict(run.design, records(trace, limit), machine)) for run in runs)
     print(f"{trace.stem}: {number} figures agree")
     return number
@@ -195,7 +193,7 @@ def test_any_other_choice_gives_other_figures(tmp_path: Path) -> None:
     ours = predict("esd", records(trace, 2000), SMALL)
     for key, value in OTHERS.items():
         sets = SMALL.keys() | {key: value}
-        run = sardonyx.compare(trace, "esd", overrides=sets, jobs=1).runs[0]
+        run = sardonyx.compare(trace, "esd", set=sets, jobs=1).runs[0]
         with pytest.raises(AssertionError, match="approx"):
             agree(run, ours)
 
@@ -204,7 +202,7 @@ def test_merging_and_forwarding_take_the_medium_nothing_else() -> None:
     machine, trace = Machine(), TRACES / "x264.parquet"
     sets = {name: value for name, value in machine.keys().items() if "queues" not in name}
     designs = ("esd", "baseline", "no-encryption")
-    for run in sardonyx.compare(trace, designs, overrides=sets, limit=4000, jobs=1).runs:
+    for run in sardonyx.compare(trace, designs, set=sets, limit=4000, jobs=1).runs:
         asks_of_the_medium(run, predict(run.design, records(trace, 4000), machine))
 
 
@@ -217,8 +215,9 @@ def run_program(
         name,
         ["no-encryption", "co-located", "fca", "sca"],
         "sca",
-        program={"transactions": transactions, "footprint": 256 << 10, "item_bytes": 64},
-        overrides=overrides,
+        transactions=transactions,
+        footprint=256 << 10,
+        set=overrides,
         requests=file,
         jobs=1,
     ).runs
@@ -280,7 +279,7 @@ def test_a_pad_comes_after_a_line_that_was_written_before(
         trace,
         ["no-encryption", "co-located"],
         "sca",
-        overrides={"memory.past": past},
+        set={"memory.past": past},
         requests=file,
         jobs=1,
     ).runs

@@ -44,7 +44,7 @@ def same(one: str, other: str, but: frozenset[str] = frozenset(), **asked: Any) 
     """Two designs have the same figures, except for those that only one of them declares."""
     # Layers in Python are not told what memory held.
     overrides = {"memory.past": "empty"} | asked.pop("overrides", {})
-    results = sardonyx.compare(designs=[one, other], overrides=overrides, **asked)
+    results = sardonyx.compare(designs=[one, other], set=overrides, **asked)
     for trace in {run.trace for run in results.runs}:
         ours, theirs = (figures(results[trace, design]) for design in (one, other))
         for name in {*ours, *theirs} - but:
@@ -126,7 +126,7 @@ class Plain:
 def test_a_mapping_that_does_nothing_is_none(tmp_path: Path) -> None:
     file, name = design(tmp_path, PLAIN)
     layers.load(file)
-    same("sca", name, traces=["redis", "btree"], limit=500, program={"transactions": 20})
+    same("sca", name, traces=["redis", "btree"], limit=500, transactions=20)
 
 
 def test_a_file_stands_for_its_designs_on_the_command_line(tmp_path: Path) -> None:
@@ -218,10 +218,7 @@ def test_sweeps_and_explorations_run_it(tmp_path: Path) -> None:
     file, name = design(tmp_path, KEYED)
     layers.load(file)
     key = f"{name.replace('-', '_')}.waits"
-    asked: dict[str, Any] = {"traces": ["synth:rung-60"], "limit": 300}
-    frame = sardonyx.sweep(
-        designs=[name, "sca"], axes={key: [1, 4]}, out=tmp_path / "swept", **asked
-    )
+    frame = sweep(tmp_path / "swept", [name, "sca"], axes={key: [1, 4]})
     assert list(frame["error"].isna()) == [True] * 4
     mine = frame[frame.design == name]["mean_write_latency_ns"].tolist()
     assert mine[0] < mine[1]
@@ -230,7 +227,12 @@ def test_sweeps_and_explorations_run_it(tmp_path: Path) -> None:
     assert name in {one["design"] for one in json.loads(ended.stdout)["candidates"]}
 
 
-SWEPT: dict[str, Any] = {"traces": "synth:rung-60", "limit": 300, "jobs": 1}
+def sweep(out: Path | str, designs: list[Any] | None = None, **more: Any) -> Any:
+    """A data frame of a small sweep of these designs."""
+    whole: dict[str, Any] = {"traces": ["synth:rung-60"], "limit": 300}
+    tables = {"sweep": whole | ({"designs": designs} if designs else {})}
+    tables |= {"axes": more.pop("axes")} if "axes" in more else {}
+    return sardonyx.sweep(tables, out=out, jobs=1, **more).to_pandas()
 
 
 def in_main(name: str) -> Any:
@@ -250,11 +252,11 @@ def test_what_other_processes_run_must_be_in_a_file(tmp_path: Path) -> None:
     out = tmp_path / "out"
     for each in (made, name, f"{name}+sca", f"sca@{name}"):
         with pytest.raises(sardonyx.SardonyxError, match=said):
-            sardonyx.sweep(out=out, designs=[each, "sca"], **SWEPT)
+            sweep(out, designs=[each, "sca"])
         with pytest.raises(sardonyx.SardonyxError, match=said):
             sardonyx.crash("queue", designs=[each])
     with pytest.raises(sardonyx.SardonyxError, match=said):
-        sardonyx.sweep(out=out, axes={"design": [made, "sca"]}, **SWEPT)
+        sweep(out, axes={"design": [made, "sca"]})
     with pytest.raises(sardonyx.SardonyxError, match=said):
         sardonyx.compare("synth:rung-60:200", [made, "sca"], sensitivity=True)
     assert not out.exists(), "nothing was begun"
@@ -266,10 +268,10 @@ def test_a_point_that_workers_refuse_has_its_error(
     name = f"cell-{next(_numbers)}"
     in_main(name)
     monkeypatch.setattr(layers, "check_elsewhere", lambda _: None)
-    frame = sardonyx.sweep(out=tmp_path / "a", designs=[name, "sca"], **SWEPT)
+    frame = sweep(tmp_path / "a", designs=[name, "sca"])
     assert frame["design"].tolist() == [name, "sca"]
     assert f'there is no design "{name}"' in frame["error"][0] and frame["ipc"].notna()[1]
-    part = sardonyx.sweep(out=tmp_path / "b", designs=[name, "sca"], shard="1/2", **SWEPT)
+    part = sweep(tmp_path / "b", designs=[name, "sca"], shard="1/2")
     assert part["design"].tolist() == [name] and "there is no design" in part["error"][0]
 
 
@@ -280,7 +282,7 @@ def test_a_design_that_is_edited_is_other_points(
     monkeypatch.chdir(tmp_path)
 
     def swept() -> list[float]:
-        frame = sardonyx.sweep(out="out", designs=[file.name, "sca"], **SWEPT)
+        frame = sweep("out", designs=[file.name, "sca"])
         assert frame["error"].isna().all() and frame["design"].tolist() == [name, "sca"]
         return list(frame["mean_write_latency_ns"])
 
@@ -296,7 +298,7 @@ def test_a_design_that_is_edited_is_other_points(
     monkeypatch.setattr(layers, "load_named", lambda: None)
     file.write_text(file.read_text().replace(SLOWER, BY_HAND))
     with pytest.raises(sardonyx.SardonyxError, match=f"is not what this process has of {name}"):
-        sardonyx.sweep(out="by-name", designs=[name], **SWEPT)
+        sweep("by-name", designs=[name])
 
 
 def test_a_sweeps_file_names_files_beside_it(tmp_path: Path) -> None:
@@ -324,7 +326,7 @@ def test_a_class_of_a_module_is_swept_and_cut(
     file, name = design(tmp_path, PLAIN)
     monkeypatch.syspath_prepend(str(tmp_path))
     made = importlib.import_module(file.stem).Plain
-    frame = sardonyx.sweep(out=tmp_path / "out", designs=[made], **SWEPT)
+    frame = sweep(tmp_path / "out", designs=[made])
     assert frame["design"].tolist() == [name] and frame["error"].isna().all()
     once = {"transactions": 10, "footprint": "4K", "cuts": "5", "out": tmp_path}
     (run,) = sardonyx.call("crash once", "queue", designs=[made], **once)["runs"]
@@ -365,7 +367,7 @@ def test_a_wrong_byte_ends_the_run_with_its_record(tmp_path: Path) -> None:
     file, name = design(tmp_path, FORGETS)
     layers.load(file)
     with pytest.raises(sardonyx.SardonyxError, match=rf"{name} on btree: .*expected"):
-        sardonyx.compare("btree", name, program={"transactions": 20})
+        sardonyx.compare("btree", name, transactions=20)
 
 
 BY_HAND = "return self.below.write(write, plan)"
@@ -448,12 +450,12 @@ def test_its_keys_are_keys_of_the_machine(tmp_path: Path) -> None:
     key = f"{name.replace('-', '_')}.waits"
 
     def latency(waits: int) -> float:
-        results = sardonyx.compare("synth:rung-60:500", name, overrides={key: waits})
+        results = sardonyx.compare("synth:rung-60:500", name, set={key: waits})
         return metric(results.runs[0], "mean_write_latency_ns")
 
     assert latency(0) < latency(1) < latency(2)
     with pytest.raises(sardonyx.SardonyxError, match=key):
-        sardonyx.compare("synth:rung-60:500", name, overrides={key: "x"})
+        sardonyx.compare("synth:rung-60:500", name, set={key: "x"})
 
 
 BESIDE = """

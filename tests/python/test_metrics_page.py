@@ -43,7 +43,7 @@ def test_reads_may_say_what_memory_held(tmp_path: Path) -> None:
         counts = ("reads_verified", "reads_of_preloaded_lines", "reads_of_unwritten_lines")
         assert [run.metrics[name] for name in counts] == [4, 3, 1], run.design
     assert [run.metrics.get("duplicate_writes", 0) for run in runs] == [0, 0, 1]
-    new = sardonyx.compare([trace], designs=["dewrite"], overrides={"memory.past": "empty"})
+    new = sardonyx.compare([trace], designs=["dewrite"], set={"memory.past": "empty"})
     (run,) = new.runs
     assert (run.metrics["reads_of_unwritten_lines"], run.metrics["duplicate_writes"]) == (4, 0)
     assert "reads_of_preloaded_lines" not in run.metrics
@@ -63,7 +63,7 @@ def test_the_metrics_page_names_what_runs_have(tmp_path: Path) -> None:
     runs += sardonyx.compare([f"mix:{ladder},{ladder}"], designs=["sca"]).runs
     cells = {"medium.cells.coding": "changed", "medium.levelling.scheme": "start-gap"}
     pauses = {"medium.pausing.policy": "pause"}
-    runs += sardonyx.compare([ladder], designs=["sca"], overrides=cells | pauses).runs
+    runs += sardonyx.compare([ladder], designs=["sca"], set=cells | pauses).runs
     before = with_contents_of_before(tmp_path / "before.parquet")
     runs += sardonyx.compare([before], designs=["sca"]).runs
     assert set(NAMES) == {name for run in runs for name in run.metrics}

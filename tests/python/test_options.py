@@ -21,11 +21,12 @@ from typing import Any
 import pytest
 import typer.main
 from sardonyx import _core, cli
-from sardonyx.cli import common, doctor, sweep
+from sardonyx.cli import common
 from sardonyx.cli.forms import Options
 from sardonyx.cli.store import serve
 from sardonyx.runs import scheduler
 from sardonyx.runs.stores import StoreRuns
+from sardonyx.simulator import doctor, sweep
 from sardonyx.sweeps import rows
 
 TRACES = Path(__file__).resolve().parents[2] / "traces"
@@ -283,7 +284,7 @@ def asked(line: str) -> tuple[list[str], str]:
             if callable(getattr(_core, name)) and name.islower() and not name.startswith("_"):
                 patch.setattr(_core, name, keep if name in GOES_ON else kept)
         patch.setattr(scheduler, "run", each)
-        for name in ("Sweep", "run_on_hq", "estimate"):
+        for name in ("Run", "run_on_hq", "estimate"):
             patch.setattr(sweep, name, known(name))
         patch.setattr(rows, "Sweep", lambda plan, *_, **__: kept(plan))
         patch.setattr(doctor, "_ran", lambda *_: None)

@@ -11,7 +11,8 @@ from sardonyx.values import MisfitError, read
 
 
 def test_the_questions_are_up_to_date() -> None:
-    assert tool.TARGET.read_text() == tool.page(), "run `.venv/bin/python tools/questions.py`"
+    for path, page in tool.pages().items():
+        assert path.read_text() == page, "run `.venv/bin/python tools/questions.py`"
 
 
 def test_what_is_left_out_has_one_default_on_both_sides() -> None:

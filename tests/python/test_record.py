@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from sardonyx.cli.record import EMULATORS, PLUGIN
+from sardonyx.tracing.record import EMULATORS, PLUGIN
 from test_cli_native import sardonyx
 
 pytestmark = pytest.mark.machine

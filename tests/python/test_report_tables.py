@@ -7,7 +7,7 @@ import re
 
 import pytest
 from rich.console import Console, RenderableType
-from sardonyx.cli.tables import claims_table, compare_table
+from sardonyx.draw.tables import claims_table, compare_table
 from sardonyx.papers import esd
 from sardonyx.runs.comparison import Comparison
 from test_report_fixture import compared, invented_document

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from sardonyx import _core
-from sardonyx.papers.reproduction import Asked
 from sardonyx.report import write_report
 from sardonyx.runs.comparison import Comparison
 from sardonyx.studies import integrity, reproductions
@@ -135,9 +134,6 @@ def test_a_stack_that_does_not_stand_is_a_cell_and_no_error(
 def test_a_recovery_that_asks_for_too_much_is_an_error() -> None:
     with pytest.raises(_core.SardonyxError, match="of which all can be written"):
         _core.integrity_recovery("sca@merkle", "sca", [], 100, 200, 0)
-    asked = Asked([], "sca")
-    integrity.REPRODUCTION.plan(asked)
-    assert asked.unread() == ["traces", "limit", "warmup", "copies"]
 
 
 def test_the_largest_medium_is_eight_terabytes() -> None:

@@ -67,7 +67,7 @@ def test_what_cannot_be_sampled_is_refused(
 
 def test_from_python_it_is_the_same(sardonyx: Program, tmp_path: Path) -> None:
     theirs = compared(sardonyx, tmp_path, "--sample", "10x200+100", "--seed", "3")
-    ours = compare(TRACE, ["baseline", "esd"], sample="10x200+100", program={"seed": 3})
+    ours = compare(TRACE, ["baseline", "esd"], sample="10x200+100", seed=3)
     assert [run.sample for run in ours] == [run.sample for run in theirs]
     assert [run.metric("ipc") for run in ours] == [run.metric("ipc") for run in theirs]
 

@@ -11,7 +11,7 @@ import forest
 import pytest
 from rich.console import Console
 from sardonyx import _core
-from sardonyx.cli.tables import cells_table
+from sardonyx.draw.tables import cells_table
 from sardonyx.papers.claims import Claim, ClaimRow
 from sardonyx.papers.indices import shares
 from sardonyx.papers.reproduction import Asked, BesidePaper

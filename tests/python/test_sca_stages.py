@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from sardonyx.cli.tables import exhibit_table
+from sardonyx.draw.tables import exhibit_table
 from sardonyx.papers.claims import Claim, ClaimRow
 from sardonyx.papers.reproduction import BesidePaper, Exhibit
 from sardonyx.papers.sca import stages

@@ -6,6 +6,7 @@ import json
 import math
 import statistics
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -17,7 +18,7 @@ from sardonyx.runs.spread import estimate, student
 from test_cli_fixture import Program, bad_input
 
 PROGRAM = ("btree", "--machine", "sca", "--transactions", "30", "--footprint", "64K")
-SIZES = {"transactions": 30, "footprint": 65_536}
+SIZES: dict[str, Any] = {"transactions": 30, "footprint": 65_536}
 SYNTH = "synth:rung-60:4000"
 
 
@@ -40,13 +41,11 @@ def test_an_interval_is_that_of_a_calculation_by_hand() -> None:
 def one(seed: int, design: str) -> Run:
     """The run of one seed alone."""
     sizes = SIZES | {"seed": seed}
-    return package.compare("btree", design, "sca", program=sizes).runs[0]
+    return package.compare("btree", design, "sca", **sizes).runs[0]
 
 
 def test_figures_are_the_means_of_single_runs() -> None:
-    results = package.compare(
-        "btree", ["sca", "fca"], "sca", program=SIZES | {"seed": 5}, seeds=3, jobs=2
-    )
+    results = package.compare("btree", ["sca", "fca"], "sca", **SIZES, seed=5, seeds=3, jobs=2)
     assert [run.design for run in results.runs] == ["sca", "fca"]
     for run in results.runs:
         singles = [one(seed, run.design) for seed in (5, 6, 7)]

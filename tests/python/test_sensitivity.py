@@ -16,9 +16,8 @@ from typing import Any
 import pytest
 import sardonyx
 from sardonyx import _core
-from sardonyx.cli.flips import sensitivity_table, where
+from sardonyx.draw.flips import sensitivity_table, where
 from sardonyx.papers.reproduction import Asked
-from sardonyx.questions import ProgramSource
 from sardonyx.report import write_report
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.conclusions import conclusions, differs, says
@@ -89,7 +88,7 @@ def test_each_flip_is_found_again_by_hand(found: Results) -> None:
 
     def says_at(flip: Flip, value: str) -> str:
         overrides = {flip.parameter: value}
-        there = sardonyx.compare([TRACE], ["baseline", "esd"], overrides=overrides, jobs=2)
+        there = sardonyx.compare([TRACE], ["baseline", "esd"], set=overrides, jobs=2)
         points = [(run.trace, run.design) for run in there.runs]
         return conclusions(points, there.runs)[flip.name].says[flip.kind]
 
@@ -187,9 +186,15 @@ def test_an_estimate_comes_first(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_programs_too() -> None:
-    program = ProgramSource(footprint=1 << 20, transactions=60)
     results = sardonyx.compare(
-        ["btree"], ["sca", "fca"], "sca", program=program, sensitivity=True, draws=2, jobs=2
+        ["btree"],
+        ["sca", "fca"],
+        "sca",
+        footprint=1 << 20,
+        transactions=60,
+        sensitivity=True,
+        draws=2,
+        jobs=2,
     )
     sensitivity = results.sensitivity
     assert sensitivity is not None and len([k for k in sensitivity.keys if k.tried]) >= 10

@@ -267,7 +267,7 @@ def test_a_row_has_the_figures_of_compare(tmp_path: Path) -> None:
     swept(written(tmp_path), tmp_path / "swept")
     row = pq.read_table(tmp_path / "swept/results.parquet").to_pylist()[5]
     sets = {"esd.efit_bytes": 65536, "esd.efit_ways": 8}
-    other = compare(["synth:rung-60"], ["esd"], overrides=sets, limit=200).rows()[0]
+    other = compare(["synth:rung-60"], ["esd"], set=sets, limit=200).rows()[0]
     figures = {k: v for k, v in other.items() if k not in ("variant", HOST)}
     known = {name: value for name, value in figures.items() if value is not None}
     assert {name: row[name] for name in known} == known

@@ -22,7 +22,7 @@ import pytest
 import sardonyx
 from rich.console import Console
 from sardonyx import _core
-from sardonyx.cli.sweep import View
+from sardonyx.cli.progress import Points
 from sardonyx.report import write_sweep_report
 from sardonyx.sweeps import folder as folders
 from sardonyx.sweeps import reading
@@ -130,7 +130,7 @@ def test_hyperqueue_gives_the_same_bytes(tmp_path: Path) -> None:
     with cluster:
         cluster.start_worker()
         file = written(tmp_path, 20)
-        frame = sardonyx.sweep(file, out=tmp_path / "on-hq", hq=tmp_path / "hq")
+        frame = sardonyx.sweep(file, out=tmp_path / "on-hq", hq=tmp_path / "hq").to_pandas()
     assert len(frame) == 20 and frame["error"].isna().all()
     table = (tmp_path / "on-hq/results.parquet").read_bytes()
     assert table == undisturbed(file, tmp_path / "undisturbed")
@@ -187,26 +187,26 @@ def test_a_hyperqueue_server_that_hangs_does_not_hang_the_sweep(
 
 
 def test_from_python_a_sweep_is_a_frame_that_goes_on(tmp_path: Path) -> None:
-    asked: dict[str, Any] = {
-        "traces": ["synth:rung-60"], "designs": ["esd"], "limit": 200,
-        "axes": {"esd.efit_ways": [4, 8]}, "out": tmp_path / "a",
-    }  # fmt: skip
-    part = sardonyx.sweep(**asked, shard="1/2")
-    frame = sardonyx.sweep(**asked)
+    tables = {
+        "sweep": {"traces": ["synth:rung-60"], "designs": ["esd"], "limit": 200},
+        "axes": {"esd.efit_ways": [4, 8]},
+    }
+    part = sardonyx.sweep(tables, out=tmp_path / "a", shard="1/2").to_pandas()
+    frame = sardonyx.sweep(tables, out=tmp_path / "a").to_pandas()
     assert part["esd.efit_ways"].tolist() == [4] and frame["esd.efit_ways"].tolist() == [4, 8]
     assert frame["ipc"].notna().all()
     shards = sorted((tmp_path / "a/shards").iterdir())
-    sardonyx.sweep(**asked)
+    sardonyx.sweep(tables, out=tmp_path / "a")
     assert sorted((tmp_path / "a/shards").iterdir()) == shards
-    with pytest.raises(_core.SardonyxError, match="a file, or what it would hold"):
-        sardonyx.sweep("a.toml", out=tmp_path / "b", traces=["x"])
+    with pytest.raises(_core.SardonyxError, match="out: is missing"):
+        sardonyx.sweep(tables)
 
 
 def test_the_view_says_points_rate_failures_and_the_best(tmp_path: Path) -> None:
     plan = reading.read(written(tmp_path, 8))
     state = State(8, "max ipc", found=2, finished=3, failed=1, best=(1.25, 5))
     console = Console(record=True, width=140, file=io.StringIO())
-    console.print(View(console, plan).table(state))
+    console.print(Points(console, plan).table(state))
     shown = console.export_text()
     for words in ("5 of 8", "a second", "failed", "max ipc", "1.25", "design = esd, machine"):
         assert words in shown
@@ -216,7 +216,7 @@ def test_a_log_has_a_line_now_and_then(tmp_path: Path, monkeypatch: pytest.Monke
     clock = [0.0]
     monkeypatch.setattr("sardonyx.cli.progress.time", SimpleNamespace(monotonic=lambda: clock[0]))
     out = io.StringIO()
-    view = View(Console(file=out), reading.read(written(tmp_path, 8)))
+    view = Points(Console(file=out), reading.read(written(tmp_path, 8)))
     for now in (1.0, 9.0, 11.0, 12.0, 25.0):
         clock[0] = now
         view(State(8, None, found=2, finished=3, failed=1, died=2))
@@ -246,7 +246,7 @@ def test_points_of_killed_tasks_are_asked_for_again(
 
     monkeypatch.setattr("sardonyx.sweeps.hq._submit", submit)
     file = written(tmp_path, 4)
-    frame = sardonyx.sweep(file, out=tmp_path / "out", hq=tmp_path)
+    frame = sardonyx.sweep(file, out=tmp_path / "out", hq=tmp_path).to_pandas()
     assert len(frame) == 4 and frame["error"].isna().all()
     assert len(jobs) == 3  # of 2, 1 and 1 points
     shard = pd.read_parquet(next((tmp_path / "out/shards").iterdir()))

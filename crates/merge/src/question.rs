@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use glob::Pattern;
-use sardonyx_question::{Bytes, Given, Names, Pairs, question};
+use sardonyx_question::{Bytes, Given, Names, Pairs, Place, question};
 
 use super::advice::{self, Target};
 use super::algorithms::{self, Algorithm, Merges};
@@ -82,6 +82,9 @@ question! {
         what_if: bool = true,
         /// Say why pages did not merge.
         why: bool = true,
+        /// Directory for report.html and merge.json.
+        #[schemars(extend("short" = "o"))]
+        out: Option<Place>,
     }
 }
 

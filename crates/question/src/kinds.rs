@@ -82,6 +82,35 @@ impl<'de> Deserialize<'de> for Place {
     }
 }
 
+/// A file, or what it would hold.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Document {
+    /// Its name.
+    File(Place),
+    /// Its tables.
+    Held(serde_json::Map<String, serde_json::Value>),
+}
+
+looks!(Document: {"type": ["string", "object"], "format": "document"});
+
+impl Default for Document {
+    fn default() -> Document {
+        Document::File(Place::default())
+    }
+}
+
+impl<'de> Deserialize<'de> for Document {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        match serde_json::Value::deserialize(from)? {
+            serde_json::Value::Object(held) => Ok(Document::Held(held)),
+            other => Place::deserialize(other)
+                .map(Document::File)
+                .map_err(D::Error::custom),
+        }
+    }
+}
+
 /// Names in their order, none of them twice: a list, or one text with commas.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Names(pub Vec<String>);

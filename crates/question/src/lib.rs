@@ -10,7 +10,7 @@ mod declared;
 mod kinds;
 
 pub use declared::declared;
-pub use kinds::{Bytes, Names, Pairs, Place};
+pub use kinds::{Bytes, Document, Names, Pairs, Place};
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -111,7 +111,10 @@ pub fn read<T: Question>(json: &str) -> Result<T, String> {
     if let Some((name, field)) = missing {
         return Err(format!("{}: is missing", said(name, field)));
     }
-    for name in given.keys() {
+    for (name, value) in &given {
+        if !is_meant(value, &fields[name]) {
+            continue;
+        }
         let needs: Vec<&str> = needs(&fields[name]).collect();
         if !needs.is_empty() && !needs.iter().any(|need| is_on(given.get(*need))) {
             let needs: Vec<String> = needs
@@ -121,7 +124,8 @@ pub fn read<T: Question>(json: &str) -> Result<T, String> {
             refused(&[option(name)], &format!("without {}", needs.join(" or ")))?;
         }
     }
-    let names = Given(given.keys().cloned().collect());
+    let meant = given.iter().filter(|(name, value)| is_meant(value, &fields[*name]));
+    let names = Given(meant.map(|(name, _)| name.clone()).collect());
     let question: T =
         serde_json::from_value(Value::Object(given)).map_err(|error| error.to_string())?;
     question.check(&names)?;
@@ -156,6 +160,11 @@ fn needs(field: &Value) -> impl Iterator<Item = &str> {
     let requires = field.get("requires");
     let list = requires.and_then(Value::as_array).into_iter().flatten();
     list.chain(requires).filter_map(Value::as_str)
+}
+
+/// Whether an option was given to say something: `false` in the place of `false` is how a program leaves it out.
+fn is_meant(value: &Value, field: &Value) -> bool {
+    is_on(Some(value)) || field.get("default").is_some_and(|usual| usual != value)
 }
 
 /// Whether what was given of an option is more than nothing.

@@ -1,7 +1,7 @@
 """Commands as functions: what is given goes to the native module, which has declared it.
 
-:class:`Command` makes a function of a signature (``sardonyx.questions``): Rust checks what is given
-and completes it, the command's module (``known``) answers. The command line prints the answer.
+:func:`function_of` makes a function of a command: Rust checks what is given and completes it
+(``asked``), the command's module (``known``) answers. The command line prints the answer.
 """
 
 from __future__ import annotations
@@ -11,181 +11,155 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import update_wrapper
-from importlib import import_module
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Generic, ParamSpec, Protocol
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from sardonyx import _core, questions, values
+from sardonyx import _core, places
 from sardonyx._core import SardonyxError
-from sardonyx.api.known import COMMANDS
-from sardonyx.files import FileError, replaced_together
+from sardonyx.answer import module_of
+from sardonyx.api.asked import schema_of, whole
+from sardonyx.files import FileError
 from sardonyx.runs import scheduler
 from sardonyx.runs.scheduler import Task, Watch
 
-P = ParamSpec("P")
 #: Types of parameters that are lists, and do not take one text for all.
 LISTS = ("array", ["array", "object"])
 
 
-class Told(Protocol):
-    """What a command gives: printed for people, written as JSON, kept in a folder."""
-
-    @property
-    def status(self) -> int:
-        """1 where a check failed and 3 where nothing can be said, else 0."""
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """What it warns of, a line each."""
-
-    def document(self) -> Any:
-        """It as ``--json`` writes it."""
-
-    def tell(self, people: Any) -> None:
-        """Print what people read of it on a Rich console."""
-
-    def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Keep it in a folder, and give the report's path."""
+def class_of(command: str) -> str:
+    """The name of a command's question as a class."""
+    return "".join(word.title() for word in re.split("[ -]", command))
 
 
-class Answer(dict[str, Any]):
-    """What a command has found: its document, as ``--json`` writes it.
-
-    ``status`` is 1 where a check failed and 3 where nothing can be said, else 0; ``notes`` are what
-    it warned of.
-    """
-
-    def __init__(
-        self,
-        command: str,
-        document: Mapping[str, Any],
-        status: int = 0,
-        notes: Sequence[str] = (),
-    ) -> None:
-        super().__init__({"sardonyx": _core.VERSION, **document})
-        self.command, self.status, self.notes = command, status, list(notes)
-
-    def __repr__(self) -> str:
-        return f"<{self.command}: status {self.status}; {', '.join(self)}>"
-
-    def document(self) -> dict[str, Any]:
-        """It as ``--json`` writes it."""
-        return dict(self)
-
-    def tell(self, people: Any) -> None:
-        """Print what people read of it on a Rich console."""
-        module_of(self.command).tell(people, self)
-
-    def table(self, width: int = 100) -> str:
-        """What the command line prints of it."""
-        from rich.console import Console
-
-        console = Console(width=width, highlight=False, markup=False, emoji=False)
-        with console.capture() as captured:
-            self.tell(console)
-        return captured.get()
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<pre>{escape(self.table())}</pre>"
-
-    def figures(self) -> list[Any]:
-        """The figures of its report, each with ``plotly()``."""
-        return [each for group in self._reporting().groups(self) for each in group.figures]
-
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write its report, one HTML file."""
-        self._reporting().report(self, path)
-
-    def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write the document, its origin and its report into a folder, and give the report's path.
-
-        All are there together, or none.
-        """
-        from sardonyx.runs import origin
-
-        place, module = Path(folder), self._reporting()
-        with replaced_together(place) as scratch:
-            text = json.dumps(self.document(), indent=1, allow_nan=False) + "\n"
-            (scratch / module.FILE).write_text(text, encoding="utf-8")
-            origin.save(origin.origin(()), scratch)
-            self.report(scratch / "report.html")
-        return place / "report.html"
-
-    def _reporting(self) -> ModuleType:
-        """Its module, if that has a report of it."""
-        module = module_of(self.command)
-        if not hasattr(module, "report"):
-            raise SardonyxError(
-                f"{self.command}: this answer has its table and its document only; `sardonyx "
-                f"{self.command} --help` says what the command line writes"
-            )
-        return module
-
-
-def module_of(command: str) -> ModuleType:
-    """The module that answers a command."""
-    return import_module(f"sardonyx.{COMMANDS[command].module}")
-
-
-class Command(Generic[P]):
-    """A command as a function with the parameters of ``signature``: an option of ``None`` is left
+def function_of(command: str) -> Callable[..., Any]:
+    """A command as a function with the parameters that Rust declares: an option of ``None`` is left
     out, one string or path stands for a list of one, and a mapping for KEY=VALUE pairs.
 
-    ``watch`` is called a few times a second with the tasks that run. An interrupt ends the call.
-
-    Raises:
-        SardonyxError: Something given is wrong, in the words of the parameters.
+    Its ``watch`` is called a few times a second with the tasks that run. An interrupt ends it.
+    What is wrong is a ``SardonyxError`` in the words of the parameters.
     """
 
-    def __init__(self, name: str, signature: Callable[P, None]) -> None:
-        self.name, self._signature = name, inspect.signature(signature)
-        update_wrapper(self, signature)
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
-        unknown = [name for name in kwargs if name not in self._signature.parameters]
+    def call(*args: Any, **kwargs: Any) -> Any:
+        unknown = [name for name in kwargs if name not in signature.parameters]
         if unknown:
-            raise SardonyxError(
-                f"{unknown[0]}: {self.name} has no such parameter{self._near(unknown[0])}"
-            )
+            near = difflib.get_close_matches(unknown[0], list(signature.parameters), n=1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            raise SardonyxError(f"{unknown[0]}: {command} has no such parameter{meant}")
         try:
-            given = self._signature.bind(*args, **kwargs).arguments
+            given = signature.bind(*args, **kwargs).arguments
         except TypeError as error:
-            raise SardonyxError(f"{self.name}: {error}; see help({self.name})") from error
+            raise SardonyxError(f"{command}: {error}; see help({call.__name__})") from error
         watch = given.pop("watch", None)
         try:
-            return self.ask(self._listed(given), watch)
+            with TemporaryDirectory(prefix="sardonyx.") as scratch:
+                given = {name: _filed(each, scratch, name) for name, each in given.items()}
+                return ask(command, _listed(given, fields), watch)
         except (SardonyxError, FileError) as error:
             said = re.sub(r"--([a-z][a-z-]*)", lambda found: found[1].replace("-", "_"), str(error))
             if said == str(error):
                 raise
             raise SardonyxError(said) from error
 
-    def ask(self, given: Mapping[str, Any], watch: Watch | None = None) -> Any:
-        """The answer to what is given, by the names of the parameters; errors name options."""
-        whole = json.loads(_core.asked(self.name, json.dumps(given)))
-        kind = "".join(word.title() for word in re.split("[ -]", self.name))
-        asked = values.read(getattr(questions, kind), whole)
-        return module_of(self.name).answer(asked, watch)
+    fields = schema_of(command)["properties"]
+    signature = inspect.Signature(list(_parameters(command)))
+    call.__name__ = call.__qualname__ = re.sub("[ -]", "_", command)
+    call.__module__, call.__doc__ = "sardonyx.api", _told(command)
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    return call
 
-    def _listed(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What is given as JSON has it, one word as a list where there may be several."""
-        fields = json.loads(_core.command(self.name))["properties"]
-        found = {name: _plain(each) for name, each in given.items() if each is not None}
-        return {
-            name: [each]
-            if isinstance(each, str | int) and fields[name].get("type") in LISTS
-            else each
-            for name, each in found.items()
-        }
 
-    def _near(self, name: str) -> str:
-        near = difflib.get_close_matches(name, list(self._signature.parameters), n=1)
-        return f"; did you mean {near[0]}?" if near else ""
+def order_of(command: str) -> tuple[list[str], list[str]]:
+    """The parameters that are taken by position, and the others.
+
+    Options that have a letter are those that most calls give: the first of them go by position.
+    """
+    schema = schema_of(command)
+    fields = schema["properties"]
+    needed = sorted(schema["order"], key=lambda name: "needed" not in fields[name])
+    words = [name for name in needed if "argument" in fields[name]]
+    rest = [name for name in needed if name not in words]
+    usual = list(takewhile(lambda name: "short" in fields[name], rest))
+    if any("needed" in fields[name] for name in usual):
+        usual = []
+    return words + usual, rest[len(usual) :]
+
+
+def _parameters(command: str) -> Iterator[inspect.Parameter]:
+    fields = schema_of(command)["properties"]
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    for names, kind in zip(order_of(command), kinds, strict=True):
+        for name in names:
+            needed = "needed" in fields[name]
+            default = inspect.Parameter.empty if needed else fields[name].get("default")
+            yield inspect.Parameter(name, kind, default=default)
+    yield inspect.Parameter("watch", kinds[1], default=None)
+
+
+def _told(command: str) -> str:
+    """What ``help`` says: what Rust does."""
+    schema = schema_of(command)
+    lines = [schema["description"].partition("\n\n")[0], ""]
+    for name in schema["order"]:
+        field = schema["properties"][name]
+        said = " ".join(field["description"].split())
+        if "maximum" in field:
+            said += f" {field['minimum']:,} to {field['maximum']:,}."
+        lines.append(f"{name}: {said}")
+    return "\n".join(lines)
+
+
+def ask(
+    command: str, given: Mapping[str, Any], watch: Watch | None = None, *, anew: bool = False
+) -> Any:
+    """The answer to what is given, by the names of the parameters; errors name options.
+
+    With ``out`` it is kept there; ``anew`` keeps it in a new folder if the command has one.
+    """
+    asked, module = whole(command, json.dumps(given, default=_number)), module_of(command)
+    new = anew and hasattr(module, "place") and asked.out is None
+    folder = module.place(asked) if new else getattr(asked, "out", None)
+    if folder is None or not hasattr(module, "FILE"):
+        return module.answer(asked, watch)
+    if note := places.check_replaced(folder, module.FILE):
+        scheduler.tell(watch, note)
+    with places.output_directory(folder):
+        answer = module.answer(asked, watch)
+        try:
+            answer.files.append(f"report: {answer.save(folder)}")
+        except (OSError, SardonyxError) as error:
+            error.answer = answer  # type: ignore[union-attr]  # it took longer than to make room
+            raise
+    if new:
+        places.point_latest(folder)
+    return answer
+
+
+def _listed(given: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What is given as JSON has it, one word as a list where there may be several."""
+    found = {name: _plain(each) for name, each in given.items() if each is not None}
+    if isinstance(machine := found.get("machine"), Mapping):
+        found["machine"], keys = _flat(machine)
+        found["set"] = keys | dict(found.get("set", {}))
+    return {name: _fitting(each, fields[name].get("type")) for name, each in found.items()}
+
+
+def _filed(value: Any, scratch: str, name: str) -> Any:
+    """Results as a file of them; anything else as it is."""
+    if not hasattr(value, "to_document"):
+        return value
+    return value.save(Path(scratch, f"{name}.json"))
+
+
+def _number(value: Any) -> int | float:
+    """A number of another library's, as JSON has it."""
+    if hasattr(value, "__index__"):
+        return int(value)
+    if hasattr(value, "__float__"):
+        return float(value)
+    raise SardonyxError(f"{value!r}: is neither a text, a number, a path, a list nor a mapping")
 
 
 def ran(label: str, call: Callable[[_core.Progress], str], watch: Watch | None) -> dict[str, Any]:
@@ -193,6 +167,29 @@ def ran(label: str, call: Callable[[_core.Progress], str], watch: Watch | None) 
     (found,) = scheduler.run([Task(label, call)], 1, watch)
     document: dict[str, Any] = json.loads(found)
     return document
+
+
+def _fitting(value: Any, kind: object) -> Any:
+    """One word as a list where there may be several, and a number as a text where one is due."""
+    if isinstance(value, str | int) and kind in LISTS:
+        return [value]
+    text = kind in ("string", ["string", "null"])
+    return str(value) if text and type(value) in (int, float) else value
+
+
+def _flat(machine: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """What a machine's file would hold: the machine that it extends, and the keys that it sets."""
+    keys: dict[str, Any] = {}
+
+    def take(table: Mapping[str, Any], before: str) -> None:
+        for name, value in table.items():
+            if isinstance(value, Mapping):
+                take(value, f"{before}{name}.")
+            else:
+                keys[f"{before}{name}"] = value
+
+    take(machine, "")
+    return str(keys.pop("extends", "esd")), keys
 
 
 def _plain(value: Any) -> Any:

@@ -18,28 +18,26 @@ import typer
 from typer._click.shell_completion import CompletionItem
 from typer.main import get_command, get_group
 
-from sardonyx import _core
-from sardonyx.api import known
+from sardonyx import _core, known
 from sardonyx.cli import derived
 from sardonyx.cli.common import (
     BAD_INPUT,
     INTERRUPTED,
     LEFT_BY_SIGNAL,
-    Ended,
     add_command,
     fail,
-    handle_signals,
     out,
 )
 from sardonyx.cli.help import CONTEXT, Group
 from sardonyx.cli.terminal import discard, write_in_any_encoding
+from sardonyx.signals import Ended, handle_signals
 
 #: The commands in the order of the help, each with its module here and its line there. The module
 #: has the function of the name, or the commands below it as ``app``. The lines are those of the
 #: commands, which need not be imported for them.
 COMMANDS = {
     "trace": (
-        "trace",
+        "",
         "Record programs; look at traces, check, convert, generate, cut and mix them.",
     ),
     "compare": (
@@ -140,6 +138,8 @@ class Commands(Group):
 def _made(name: str) -> Any:
     if name in known.COMMANDS and name not in known.GROUPS:
         return derived.Command(name)
+    if not COMMANDS[name][0]:
+        return derived.Group(name)
     module = import_module(f"sardonyx.cli.{COMMANDS[name][0]}")
     if hasattr(module, "app"):
         made: Any = get_group(module.app)

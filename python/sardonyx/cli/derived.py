@@ -7,12 +7,10 @@ checks, which are the question's own, and the work (``sardonyx.api``).
 
 from __future__ import annotations
 
-import json
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +18,20 @@ import click
 from click.shell_completion import CompletionItem
 from rich.markup import escape
 
-from sardonyx import _core
-from sardonyx.api.known import COMMANDS
+from sardonyx._core import SardonyxError
+from sardonyx.api.asked import schema_of
 from sardonyx.cli import complete
 from sardonyx.cli.common import (
     check_json_target,
     err,
     errors_as_lines,
+    fail,
     for_people,
     note,
-    output_directory,
-    path_given,
     write_json,
 )
-from sardonyx.cli.help import ALL, CONTEXT, FAR, of_command
+from sardonyx.cli.help import ALL, CONTEXT, FAR, of_command, of_group
+from sardonyx.known import COMMANDS, GROUPS
 from sardonyx.sizes import size_text
 
 WHOLE = re.compile(r"\d{1,19}|-[1-9]\d{0,18}", re.ASCII)
@@ -44,13 +42,11 @@ class Command(click.Command):
     """A command whose help is one screen, and all of it with ``--help-all``."""
 
     def __init__(self, name: str) -> None:
-        schema = json.loads(_core.command(name))
+        schema = schema_of(name)
         said, *examples = schema["description"].split("\n\n")
         self.question = {each: schema["properties"][each] for each in schema["order"]}
         self.line, self.every = COMMANDS[name], False
         params = [_param(each, of) for each, of in self.question.items()]
-        if self.line.out:
-            params.append(_option(["-o", "--out"], self.line.out, "PATH"))
         if self.line.document:
             params.append(_option(["--json"], JSON, "FILE"))
         super().__init__(
@@ -58,12 +54,18 @@ class Command(click.Command):
             params=params,
             help=" ".join(said.split()),
             callback=self._run,
-            context_settings=CONTEXT,
+            context_settings=CONTEXT | self._settings(),
         )
         self.examples = [each.partition(": ")[2] for each in examples if "Example" in each]
         self.told = [escape(each) for each in examples if "Example" not in each]
         self.rare = frozenset(each for each, of in self.question.items() if "rare" in of)
         self.command = name
+
+    def _settings(self) -> dict[str, Any]:
+        """Words after a program's name belong to the program."""
+        if any(of.get("argument", "").startswith("--") for of in self.question.values()):
+            return {"ignore_unknown_options": True, "allow_interspersed_args": False}
+        return {}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         self.every = ALL in args
@@ -72,7 +74,7 @@ class Command(click.Command):
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write(of_command(self, ctx))
 
-    def _run(self, **values: Any) -> int:
+    def _run(self, **values: Any) -> None:
         ctx = click.get_current_context()
         given = {
             name: _value(self.question[name], value)
@@ -80,36 +82,63 @@ class Command(click.Command):
             if name in self.question and _said(ctx, name)
         }
         with errors_as_lines():
-            return self._answer(given, values.get("out"), values.get("json"))
+            self._answer(given, values.get("json"))
 
-    def _answer(self, given: Mapping[str, Any], out: str | None, to: str | None) -> int:
-        from sardonyx.api.command import module_of
-        from sardonyx.cli.places import check_replaced
+    def _answer(self, given: Mapping[str, Any], to: str | None) -> None:
+        from sardonyx.api.command import ask
         from sardonyx.cli.progress import Watcher
 
-        name = self.command.replace(" ", "_").replace("-", "_")
-        ask = getattr(import_module("sardonyx.api"), name).ask
         check_json_target(to, self._sources(given))
-        people, folder = for_people(to), None if out is None else path_given(out)
-        if folder is not None:
-            check_replaced(folder, module_of(self.command).FILE)
-        with nullcontext() if folder is None else output_directory(folder):
+        self._check_one_file(given, to)
+        people = err if self.line.aside else for_people(to)
+        try:
             with Watcher(err, self.line.unit) as watch:
-                answer = ask(given, watch)
-            report = None if folder is None else answer.save(folder)
+                answer = ask(self.command, given, watch, anew=True)
+        except Exception as error:
+            if (answer := getattr(error, "answer", None)) is not None:
+                answer.tell(people)
+            raise
         for line in answer.notes:
             note(line)
+        for line in answer.errors:
+            fail(line)
         answer.tell(people)
-        if report is not None:
-            people.print(f"report: {report}", soft_wrap=True)
-        write_json(to, answer.document() if to is not None else {})
-        return int(answer.status)
+        if to is not None:
+            write_json(to, answer.as_json())
+        if answer.status:
+            raise click.exceptions.Exit(answer.status)
+
+    def _check_one_file(self, given: Mapping[str, Any], to: str | None) -> None:
+        """An error if ``--json`` is the file that an option or an argument is to write."""
+        for name, of in self.question.items():
+            given_file = of.get("format") == "path" and to not in (None, "-") and given.get(name)
+            if given_file and os.path.realpath(given_file) == os.path.realpath(str(to)):
+                raise SardonyxError(f"--json {to}: and {given_file} are one file; name another")
 
     def _sources(self, given: Mapping[str, Any]) -> list[str]:
         """The files that its arguments name: ``--json`` may not replace them."""
         words = [given.get(name, ()) for name, of in self.question.items() if "argument" in of]
         texts = [each for word in words for each in ([word] if isinstance(word, str) else word)]
         return [each for each in texts if Path(each).is_file()]
+
+
+class Group(click.Group):
+    """The commands that begin with one word, each made when it is asked for."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, help=GROUPS[name], context_settings=CONTEXT, no_args_is_help=True)
+        made = (command.partition(" ") for command in COMMANDS)
+        self.words = [word for group, _, word in made if group == name and word]
+
+    def list_commands(self, _: click.Context) -> list[str]:
+        return self.words
+
+    def get_command(self, _: click.Context, word: str) -> click.Command | None:
+        return Command(f"{self.name} {word}") if word in self.words else None
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        lines = {word: schema_of(f"{self.name} {word}")["description"] for word in self.words}
+        formatter.write(of_group(self, ctx, lines))
 
 
 def _said(ctx: click.Context, name: str) -> bool:

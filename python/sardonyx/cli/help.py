@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -139,6 +139,13 @@ def of_command(command: Any, ctx: Any) -> str:
         if rows:
             parts += [Text(f"\n{title}", style="bold"), _columns(rows)]
     return _text([*parts, *_more(len(left))])
+
+
+def of_group(group: Any, ctx: Any, lines: Mapping[str, str]) -> str:
+    """The help of the commands that begin with one word."""
+    rows = [(word, first_line(text)) for word, text in lines.items()]
+    parts = [*_about(group, ctx), Text("\nCommands", style="bold"), _columns(rows)]
+    return _text([*parts, *_options(group.get_params(ctx), frozenset())])
 
 
 def _paragraph(line: str) -> list[RenderableType]:

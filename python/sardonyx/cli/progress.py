@@ -10,9 +10,11 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.console import Console
+from rich.live import Live
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -24,12 +26,19 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.progress import Task as Bar
+from rich.progress_bar import ProgressBar
+from rich.table import Table
 from rich.text import Text
 
-from sardonyx import _core
-from sardonyx.cli.common import ended
+from sardonyx import _core, sizes
+from sardonyx.cli.common import note
 from sardonyx.runs import scheduler
 from sardonyx.runs.scheduler import Task
+from sardonyx.signals import ended
+
+if TYPE_CHECKING:
+    from sardonyx.sweeps.plan import Plan
+    from sardonyx.sweeps.run import State
 
 T = TypeVar("T")
 #: Seconds between two lines of a log, and the number of running tasks that a line names.
@@ -97,6 +106,15 @@ class Watcher:
         if self._shown:
             self._bars.stop()
 
+    def tell(self, line: str) -> None:
+        """Say a line beside the bars."""
+        note(line)
+
+    def sweep(self, plan: Plan) -> AbstractContextManager[Callable[[State], None]]:
+        """What shows a sweep in the place of bars."""
+        self._bars.stop()
+        return Points(self._bars.console, plan)
+
     def __call__(self, tasks: Sequence[Task[Any]]) -> None:
         if not self._shown:
             return self._lines.tell(lambda: line(tasks))
@@ -110,9 +128,68 @@ class Watcher:
                 if bar is None:
                     bar = self._tasks[task] = self._bars.add_task(task.label, total=None)
                 total = task.progress.total or None
-                self._bars.update(bar, completed=task.progress.done, total=total)
+                self._bars.update(
+                    bar, completed=task.progress.done, total=total, description=task.label
+                )
             elif task.state == "done" and task in self._tasks:
                 self._bars.remove_task(self._tasks.pop(task))
+
+
+class Points:
+    """How far a sweep is: points, rate, time left, failures, the best so far.
+
+    A terminal has it as a table that changes, a log as a line now and then.
+    """
+
+    def __init__(self, console: Console, plan: Plan) -> None:
+        self._plan, self._lines = plan, Lines(console)
+        self._live = Live(console=console, transient=True, refresh_per_second=4)
+        self._shown = console.is_terminal
+
+    def __enter__(self) -> Points:
+        if self._shown:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            self._live.stop()
+
+    def __call__(self, state: State) -> None:
+        if self._shown:
+            self._live.update(self.table(state))
+        else:
+            self._lines.tell(lambda: self.line(state))
+
+    def line(self, state: State) -> str:
+        """How far it is now, in one line."""
+        words = [f"{state.done:,} of {state.total:,} points"]
+        words += [f"{state.rate:,.1f} a second"]
+        words += [] if state.left is None else [f"{sizes.duration(state.left)} left"]
+        words += [f"{state.failed:,} failed"] if state.failed else []
+        words += [f"{state.died:,} workers lost"] if state.died else []
+        return ", ".join(words)
+
+    def table(self, state: State) -> Table:
+        """The view as it is now."""
+        from sardonyx.sweeps.run import described
+
+        done = state.done
+        table = Table.grid(padding=(0, 2))
+        table.add_row("points", f"{done:,} of {state.total:,}", _bar(done, state.total))
+        left = "" if state.left is None else f"{sizes.duration(state.left)} left"
+        table.add_row("rate", f"{state.rate:,.1f} a second", left)
+        failed = Text(f"{state.failed:,}", style="red" if state.failed else "")
+        lost = f"{state.died:,} workers lost, their points run again" if state.died else ""
+        table.add_row("failed", failed, lost)
+        if state.best is not None and (point := self._plan.at(state.best[1])) is not None:
+            figure = f"{state.best[0]:,.6g}"
+            table.add_row(f"best so far, {state.goal}", figure, described(self._plan.row(point)))
+        return table
+
+
+def _bar(done: int, total: int) -> Any:
+    return ProgressBar(total=max(total, 1), completed=done, width=30)
 
 
 def line(tasks: Sequence[Task[Any]]) -> str:

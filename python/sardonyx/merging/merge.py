@@ -11,9 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from sardonyx import _core
-from sardonyx.api.command import Answer, ran
+from sardonyx.answer import Answer
+from sardonyx.api.asked import Merge
+from sardonyx.api.command import ran
 from sardonyx.draw.grid import folded, grid, numbers
-from sardonyx.questions import Merge
 from sardonyx.report import write_merge_report
 from sardonyx.runs import merging
 from sardonyx.runs.advice import headline, told
@@ -28,7 +29,7 @@ MIB = 1 << 20
 def answer(asked: Merge, watch: Watch | None) -> Answer:
     """All runs of the question."""
     found = ran("merge", lambda progress: _core.merge(asked.json(), progress), watch)
-    return Answer("merge", found)
+    return Answer("merge", {"sardonyx": _core.VERSION, **found})
 
 
 def groups(answer: dict[str, Any]) -> list[Any]:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sardonyx.files import write_text
 from sardonyx.papers.claims import ClaimRow
 from sardonyx.papers.sample import Sample
-from sardonyx.read import Read
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.points import Runs
 from sardonyx.runs.results import ResultsError, read_json
@@ -27,10 +26,9 @@ if TYPE_CHECKING:
     from sardonyx.papers.sampling import Sampled
 
 
-@dataclass(frozen=True)
-class Asked(Read):
-    """What the user asks of a reproduction; ``None`` leaves it to the paper. A wish that the paper
-    does not read is refused.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the user asks of a reproduction; ``None`` leaves it to the paper.
 
     ``warmup`` is a number of requests or transactions, or a share of the run (``parse_warmup``).
     """
@@ -168,10 +166,16 @@ class Plan:
 
 
 class Reproduction(Protocol):
-    """A paper that can be reproduced, and the machine that is its."""
+    """A paper that can be reproduced, and the machine that is its.
+
+    ``takes`` are the wishes that do something beside those that all take; ``instead`` says what to
+    give for others.
+    """
 
     name: str
     machine: str
+    takes: tuple[str, ...]
+    instead: str
 
     def plan(self, asked: Asked) -> Plan:
         """What to run; an error says which wish the paper cannot have."""

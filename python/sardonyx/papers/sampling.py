@@ -28,12 +28,14 @@ from sardonyx.papers.intervals import crossed, proportion
 from sardonyx.papers.sample import Alone, Choice, Count, Sample, SampledClaim
 from sardonyx.papers.worlds import World, joined, within
 from sardonyx.questions import ProgramSource
+from sardonyx.runs import scheduler
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Setting, Simulations, is_key
 from sardonyx.runs.results import Info, Results, Run, Trace
+from sardonyx.runs.scheduler import Watch
 from sardonyx.runs.stores import StoreRuns
 from sardonyx.runs.tailbench import TimedRuns
-from sardonyx.sweeps.rows import Rows, RowSweep, Shown, run_of
+from sardonyx.sweeps.rows import Rows, RowSweep, run_of
 from sardonyx.sweeps.varying import Range, Varying
 
 #: The number of cells of a sample, and of a quick one.
@@ -91,8 +93,7 @@ class Sampling:
     base: Results
     point: Mapping[str, float | None]
     workers: int | None = None
-    shown: Shown | None = None
-    say: Callable[[str], None] = lambda _: None
+    watch: Watch | None = None
     _failures: dict[str, int] = field(default_factory=dict)
     _redrawn: int = 0
 
@@ -240,17 +241,16 @@ class Sampling:
         groups: dict[tuple[str, ...], list[tuple[Cell, int, dict[str, Any]]]] = {}
         for cell, number, row in rows:
             groups.setdefault(tuple(sorted(row)), []).append((cell, number, row))
-        kept = Rows(self.of.machine, self.folder, self.workers)
-        if self.shown is not None:
-            kept = replace(kept, shown=self.shown)
+        kept = Rows(self.of.machine, self.folder, self.workers, self.watch)
         sweeps: list[tuple[RowSweep, list[tuple[Cell, int, dict[str, Any]]]]] = [
             (kept.sweep([row for _, _, row in group]), group) for _, group in sorted(groups.items())
         ]
         found = sum(sweep.done for sweep, _ in sweeps)
         before = f"; {found:,} were done before" if found else ""
-        self.say(
+        scheduler.tell(
+            self.watch,
             f"sample: {self.cells} cells, {len(rows):,} runs{before}. What is done is kept in "
-            f"{self.folder}"
+            f"{self.folder}",
         )
         answers: dict[tuple[int, int], Run | None] = {}
         for sweep, group in sweeps:

@@ -6,14 +6,16 @@ Left out: how they are shown and drawn.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from typing import Any
 
 from sardonyx import _core
 from sardonyx.questions import AccessesQuestion
+from sardonyx.runs import scheduler
 from sardonyx.runs.curves import Loads, rows_of
+from sardonyx.runs.scheduler import Task, Watch
 
 #: The quantities of a point, each with its unit.
 QUANTITIES = {
@@ -124,22 +126,16 @@ class Accesses(Loads):
     points: tuple[Measured, ...]
     in_order: bool = False
 
-    def count(self) -> int:
-        """How many points there will be."""
-        return len(self.designs) * len(self.points)
+    def run(self, workers: int | None = None, watch: Watch | None = None) -> list[Point]:
+        """All points, in the order of the measured ones."""
+        tasks = [
+            Task(f"{design}, {point.load}", partial(self._run, design, point))
+            for design in self.designs
+            for point in self.points
+        ]
+        return scheduler.run(tasks, workers, watch)
 
-    def run(self, workers: int | None, told: Callable[[], None] = lambda: None) -> list[Point]:
-        """All points, in the order of the measured ones; ``told`` is called after each."""
-
-        def one(asked: tuple[str, Measured]) -> Point:
-            found = self._run(*asked)
-            told()
-            return found
-
-        with ThreadPoolExecutor(workers) as pool:
-            return list(pool.map(one, [(d, point) for d in self.designs for point in self.points]))
-
-    def _run(self, design: str, of: Measured) -> Point:
+    def _run(self, design: str, of: Measured, _: object) -> Point:
         modules = (("medium.geometry.channels", str(of.modules)),)
         # A small region is gone through often, and a large one at least three times.
         often = 3 * of.bytes // 64 if of.order == "halves" else 0

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
 from sardonyx import _core
 from sardonyx.files import FileError, read_text
 from sardonyx.questions import CurveQuestion
+from sardonyx.runs import scheduler
 from sardonyx.runs.jobs import check_designs
+from sardonyx.runs.scheduler import Task, Watch
 
 #: The points of a curve as shares of the largest bandwidth, if nothing was measured.
 SHARES = (0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
@@ -150,28 +152,22 @@ class Curves(Loads):
     bytes: int = 1 << 30
     measured: tuple[Measured, ...] = ()
 
-    def run(self, workers: int | None, told: Callable[[], None] = lambda: None) -> list[Point]:
-        """All points, curve by curve; ``told`` is called after each."""
-        with ThreadPoolExecutor(workers) as pool:
-            ends = list(pool.map(lambda curve: self._end(curve, told), self._curves()))
-            wanted = [point for end in ends for point in self._loads(end)]
+    def run(self, workers: int | None = None, watch: Watch | None = None) -> list[Point]:
+        """All points, curve by curve: first their ends, which say what the others are offered."""
 
-            def one(asked: tuple[Point, float]) -> Point:
-                end, offered = asked
-                found = self._point(end.design, end.reads_percent, offered)
-                told()
-                return found
+        def task(design: str, percent: int, offered: float | None) -> Task[Point]:
+            call = partial(self._point, design, percent, offered)
+            return Task(f"{design}, {percent} % reads", lambda _: call())
 
-            points = list(pool.map(one, wanted))
+        plain = scheduler.run([task(*curve, None) for curve in self._curves()], workers, watch)
+        ends = [self._end(end) for end in plain]
+        wanted = [point for end in ends for point in self._loads(end)]
+        tasks = [task(end.design, end.reads_percent, offered) for end, offered in wanted]
+        points = scheduler.run(tasks, workers, watch)
         of: dict[tuple[str, int], list[Point]] = {}
         for point in (*points, *ends):
             of.setdefault((point.design, point.reads_percent), []).append(point)
         return [point for curve in self._curves() for point in of[curve]]
-
-    def count(self) -> int:
-        """How many points there will be."""
-        each = {percent: self._measured(percent) for percent in self.reads}
-        return len(self.designs) * sum(len(found) or len(SHARES) + 1 for found in each.values())
 
     def _curves(self) -> list[tuple[str, int]]:
         return [(design, percent) for design in self.designs for percent in self.reads]
@@ -179,11 +175,10 @@ class Curves(Loads):
     def _measured(self, percent: int) -> list[Measured]:
         return [point for point in self.measured if point.reads_percent == percent]
 
-    def _end(self, curve: tuple[str, int], told: Callable[[], None]) -> Point:
-        design, percent = curve
-        found, measured = self._point(design, percent, None), self._measured(percent)
-        told()
-        return replace(found, measured=measured[-1]) if measured else found
+    def _end(self, end: Point) -> Point:
+        """The end of a curve beside the end of the measured one."""
+        measured = self._measured(end.reads_percent)
+        return replace(end, measured=measured[-1]) if measured else end
 
     def _loads(self, end: Point) -> list[tuple[Point, float]]:
         measured = self._measured(end.reads_percent)

@@ -14,9 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 from sardonyx import _core
+from sardonyx.answer import Answered
 from sardonyx.files import FileError, read_text, replacing, write_text
 from sardonyx.runs.sensitivity import Sensitivity
 from sardonyx.values import Checked, MisfitError, expected, read, written
@@ -409,10 +410,12 @@ class Machine:
 IDENTITY = ("trace", "design", "machine", "copies", "variant")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Results:
+@dataclass(frozen=True, repr=False)
+class Results(Answered):
     """Everything that a comparison yielded."""
 
+    #: The command that makes them.
+    command: ClassVar[str] = "compare"  # type: ignore[misc]
     #: The version of the program.
     sardonyx: str
     machine: Machine
@@ -420,6 +423,10 @@ class Results:
     runs: tuple[Run, ...] = field(kw_only=True)
     #: The conclusions that depend on assumed keys, if the user asks for that.
     sensitivity: Sensitivity | None = field(default=None, kw_only=True)
+    #: Where they are from (``runs.origin``); it is no part of the document.
+    origin: Mapping[str, Any] = field(default_factory=dict, kw_only=True, compare=False)
+    #: What was written beside them, a line each.
+    files: list[str] = field(default_factory=list, kw_only=True, compare=False)
 
     def __repr__(self) -> str:
         traces = ", ".join(dict.fromkeys(run.trace for run in self.runs))
@@ -464,12 +471,6 @@ class Results:
         from sardonyx.notebook import plot
 
         return plot(self, figure)
-
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write the report of ``sardonyx compare``, complete or not at all."""
-        from sardonyx.notebook import write
-
-        write(self, path)
 
     def ratios(self) -> list[dict[str, float | None]]:
         """A row a run: what the summary shows of it beside the baseline on the same trace, by the
@@ -550,6 +551,7 @@ class Results:
     def to_document(self) -> dict[str, Any]:
         """The JSON document: what ``from_document`` reads back to an equal value."""
         document: dict[str, Any] = written(self)
+        del document["origin"], document["files"]
         if self.sensitivity is None:
             del document["sensitivity"]
         for run in document["runs"]:
@@ -558,9 +560,21 @@ class Results:
                     del run[name]
         return document
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the document, complete or not at all: to a temporary name, then renamed."""
-        write_text(path, json.dumps(self.to_document(), indent=1, allow_nan=False) + "\n")
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write them, complete or not at all: into a file named .json the document, else into a
+        folder all that ``compare`` leaves, and give the report's path.
+        """
+        place = Path(path)
+        if place.suffix != ".json":
+            kept: Path = self._having("save").save(self, place)
+            return kept
+        write_text(place, json.dumps(self.to_document(), indent=1, allow_nan=False) + "\n")
+        return place
+
+    def as_json(self) -> dict[str, Any]:
+        """The document of ``--json``: that of ``to_document``, and the answers in words."""
+        said: dict[str, Any] = self._having("said").said(self)
+        return self.to_document() | said
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Results:

@@ -68,6 +68,14 @@ class Written:
     #: The file of the run's commands; it needs a single run.
     commands: Path | None = None
 
+    def named(self) -> list[str]:
+        """Where they are, a line each."""
+        lines = []
+        if self.timeline is not None:
+            lines.append(f"timeline: {self.timeline} (open it at https://ui.perfetto.dev)")
+        lines += [] if self.requests is None else [f"requests: {self.requests}"]
+        return lines + ([] if self.commands is None else [f"commands: {self.commands}"])
+
     @contextmanager
     def files(self, points: Sequence[Named]) -> Iterator[Callable[[Named], Mapping[str, Any]]]:
         """What a job is asked besides, by its point; at the end the files are there, or none is."""

@@ -12,8 +12,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -21,10 +20,12 @@ from typing import Any
 
 from sardonyx import _core
 from sardonyx.questions import ProgramSource, Source, SynthSource, TraceSource
+from sardonyx.runs import scheduler
 from sardonyx.runs.answers import Spread, of_figure
 from sardonyx.runs.jobs import Point, Settings
+from sardonyx.runs.scheduler import Watch
 from sardonyx.sizes import size_text
-from sardonyx.sweeps.rows import Rows, Shown, options
+from sardonyx.sweeps.rows import Rows, options
 from sardonyx.sweeps.table import Goal
 from sardonyx.sweeps.varying import Simulated
 
@@ -169,8 +170,7 @@ class Exploration:
     folder: Path
     most: Mapping[str, float] = field(default_factory=dict)
     workers: int | None = None
-    shown: Shown = lambda _: nullcontext(lambda _: None)
-    say: Callable[[str], None] = lambda _: None
+    watch: Watch | None = None
     _runs: int = 0
 
     def explore(self) -> Explored:
@@ -183,8 +183,9 @@ class Exploration:
             samples = SAMPLES if number == len(parts) - 1 else FEW
             said = f"1/{part} of each workload, {samples} windows or seeds"
             several = "" if len(asked) == 1 else "s"
-            self.say(
-                f"round {number + 1} of {len(parts)}: {len(asked):,} candidate{several}, {said}"
+            scheduler.tell(
+                self.watch,
+                f"round {number + 1} of {len(parts)}: {len(asked):,} candidate{several}, {said}",
             )
             tried = self._round(number, asked, part, samples)
             rounds.append((len(asked), said))
@@ -222,7 +223,7 @@ class Exploration:
                 row = varying.row(index, {})
                 names = (*options(row), *sorted(row))
                 groups.setdefault(names, []).append((candidate, point.trace, row))
-        kept = Rows(self.settings.machine, self.folder, self.workers, self.shown)
+        kept = Rows(self.settings.machine, self.folder, self.workers, self.watch)
         found: dict[Candidate, dict[str, list[Mapping[str, Any]]]] = {one: {} for one in asked}
         for _, group in sorted(groups.items()):
             answers = kept.run(kept.sweep([row for _, _, row in group]))

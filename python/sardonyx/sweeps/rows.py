@@ -7,22 +7,33 @@ which rows there are (``study``, ``papers.sample``).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from sardonyx.runs.jobs import is_key
 from sardonyx.runs.results import Cause, Run
+from sardonyx.runs.scheduler import Task, Watch
 from sardonyx.sweeps import reading
 from sardonyx.sweeps.folder import RESULTS, ROW, Folder, Index
 from sardonyx.sweeps.kinds.simulate import BOOKED
 from sardonyx.sweeps.plan import Plan
-from sardonyx.sweeps.run import Sweep, View
+from sardonyx.sweeps.run import State, Sweep, View
 
-#: Shows a sweep while it runs.
-Shown: TypeAlias = Callable[[Plan], AbstractContextManager[View]]
+
+def watching(watch: Watch | None, plan: Plan) -> AbstractContextManager[View]:
+    """What shows a sweep while it runs: the watcher's own way (``sweep``), or a task of points."""
+    if shown := getattr(watch, "sweep", None):
+        own: AbstractContextManager[View] = shown(plan)
+        return own
+
+    def tell(state: State) -> None:
+        if watch is not None:
+            watch([Task("points", lambda _: None, state, "running")])
+
+    return nullcontext(tell)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +59,7 @@ class Rows:
     machine: str
     folder: Path
     workers: int | None = None
-    shown: Shown = field(default=lambda _: nullcontext(lambda _: None))
+    watch: Watch | None = None
 
     def sweep(self, rows: Sequence[Mapping[str, Any]]) -> RowSweep:
         """Rows that all set the same names, as a sweep; equal ones are one point."""
@@ -73,7 +84,7 @@ class Rows:
         """The answer to each row."""
         import pyarrow.parquet as pq
 
-        with self.shown(sweep.plan) as view:
+        with watching(self.watch, sweep.plan) as view:
             Sweep(sweep.plan, sweep.folder, self.workers, view=view).run()
         answers: list[dict[str, Any]] = pq.read_table(sweep.folder.path / RESULTS).to_pylist()
         return [answers[place] for place in sweep.places]

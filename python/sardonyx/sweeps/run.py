@@ -57,6 +57,9 @@ class State:
         """Points that need no work any more."""
         return self.found + self.same + self.finished
 
+    def cancel(self) -> None:
+        """Nothing: an interrupt ends a sweep, and its points are found again."""
+
     @property
     def rate(self) -> float:
         """Points a second."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,6 +18,7 @@ from sardonyx.runs import scheduler
 from sardonyx.runs.conclusions import Conclusion, conclusions, differs
 from sardonyx.runs.jobs import Point, Settings, is_key
 from sardonyx.runs.results import Run
+from sardonyx.runs.scheduler import Watch
 from sardonyx.runs.sensitivity import (
     DRAWS,
     MEAN,
@@ -29,7 +29,7 @@ from sardonyx.runs.sensitivity import (
     Tried,
     Varied,
 )
-from sardonyx.sweeps.rows import Rows, RowSweep, Shown, options, run_of
+from sardonyx.sweeps.rows import Rows, RowSweep, options, run_of
 from sardonyx.sweeps.varying import Range, Setting, Simulated, Varying
 
 #: The number of halvings between a key's value and its low or high: the value at which a conclusion
@@ -65,8 +65,7 @@ class Study:
     workers: int | None = None
     draws: int = DRAWS
     seed: int = 0
-    shown: Shown = lambda _: nullcontext(lambda _: None)
-    say: Callable[[str], None] = lambda _: None
+    watch: Watch | None = None
     note: str = ""
     _known: dict[tuple[int, frozenset[tuple[str, str]]], Run | str] = field(default_factory=dict)
 
@@ -138,7 +137,7 @@ class Study:
 
     @property
     def _rows(self) -> Rows:
-        return Rows(self.varying.machine, self.folder, self.workers, self.shown)
+        return Rows(self.varying.machine, self.folder, self.workers, self.watch)
 
     # ---- the study
 
@@ -212,10 +211,11 @@ class Study:
         total = left * sum(seconds(*each) for each in (*single, *together)) / workers
         about = f"{found:,} were done before, " * bool(found)
         about += f"about {_duration(total)} on {workers} workers"
-        self.say(
+        scheduler.tell(
+            self.watch,
             f"sensitivity: {len(single):,} runs of {keys} assumed keys one at a time, "
             f"{len(together):,} of {self.draws} draws of all together: {about}; then the values "
-            f"at which conclusions flip. What is done is kept in {self.folder}"
+            f"at which conclusions flip. What is done is kept in {self.folder}",
         )
 
     def _flips(

@@ -44,7 +44,7 @@ question! {
         #[schemars(range(max = 1u64 << 50), extend("rare" = true))]
         seed: u64 = 1,
         /// A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's .config, Ramulator's .yaml.
-        #[schemars(extend("short" = "m"))]
+        #[schemars(extend("short" = "m", "format" = "machine"))]
         machine: String = "sca".into(),
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
@@ -109,7 +109,7 @@ question! {
         #[schemars(range(max = 1u64 << 50), extend("rare" = true))]
         seed: u64 = 1,
         /// A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's .config, Ramulator's .yaml.
-        #[schemars(extend("short" = "m"))]
+        #[schemars(extend("short" = "m", "format" = "machine"))]
         machine: String = "sca".into(),
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
@@ -170,7 +170,7 @@ question! {
         #[schemars(range(max = 1u64 << 50))]
         seed: u64 = 1,
         /// A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's .config, Ramulator's .yaml.
-        #[schemars(extend("short" = "m"))]
+        #[schemars(extend("short" = "m", "format" = "machine"))]
         machine: String = "sca".into(),
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
@@ -214,7 +214,7 @@ question! {
         #[schemars(range(max = 1u64 << 50), extend("rare" = true))]
         seed: u64 = 1,
         /// A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's .config, Ramulator's .yaml.
-        #[schemars(extend("short" = "m"))]
+        #[schemars(extend("short" = "m", "format" = "machine"))]
         machine: String = "sca".into(),
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]

@@ -14,9 +14,9 @@ question! {
         designs: Names = Names::of("none,ksm,pageforge"),
         /// The designs of the memory under the applications, separated by commas: names, or LOGGING/MAPPING+POLICY as
         /// in esd+sca.
-        memory: String = "no-encryption".into(),
+        memory: Names = Names::of("no-encryption"),
         /// A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's .config, Ramulator's .yaml.
-        #[schemars(extend("short" = "m"))]
+        #[schemars(extend("short" = "m", "format" = "machine"))]
         machine: String = "pageforge".into(),
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]

@@ -1,5 +1,8 @@
 //! What the commands of this door are asked.
-use sardonyx_question::{Bytes, Names, Pairs, Place, Question, question};
+use std::path::Path;
+
+use sardonyx_workload as workload;
+use sardonyx_question::{Bytes, Document, Given, Names, Pairs, Place, Question, question};
 
 question! {
     /// Run designs on traces: a table, results.json, results.parquet and report.html.
@@ -26,13 +29,13 @@ question! {
     pub struct Compare {
         /// Trace files, recordings (`sardonyx recordings`), programs (`sardonyx programs`), or
         /// synth:NAME[:RECORDS[:SEED]].
-        #[schemars(extend("argument" = "TRACES"))]
+        #[schemars(extend("argument" = "TRACES", "needed" = true))]
         traces: Vec<String>,
         /// Designs, separated by commas.
         #[schemars(extend("short" = "d"))]
         designs: Names = Names::of("baseline,dedup-sha1,dewrite,esd"),
         /// A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's .config, Ramulator's .yaml.
-        #[schemars(extend("short" = "m"))]
+        #[schemars(extend("short" = "m", "format" = "machine"))]
         machine: String = "esd".into(),
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
@@ -64,9 +67,9 @@ question! {
         /// Play each thread of a recording on a core of its own, in one address space.
         #[schemars(extend("rare" = true))]
         threads: bool,
-        /// Do not hold reads to what was written.
+        /// Hold reads to what was written.
         #[schemars(extend("rare" = true))]
-        no_verify: bool,
+        verify: bool = true,
         /// Transactions of each core's program.
         #[schemars(range(min = 1), extend("rare" = true))]
         transactions: u64 = 10000,
@@ -85,12 +88,12 @@ question! {
         /// Also run each assumed key at the ends of its range and all of them together, and say which conclusions flip.
         sensitivity: bool,
         /// With --sensitivity: draws of all assumed keys together; default: 30.
-        #[schemars(range(max = 10000), extend("rare" = true))]
+        #[schemars(range(max = 10000), extend("requires" = "sensitivity", "rare" = true))]
         draws: Option<u64>,
         /// Draw requests over banks and units, for Perfetto.
         timeline: Option<Place>,
         /// The requests that are drawn, as in 1000..2000; default: the first 2,000 that count.
-        #[schemars(extend("value" = "FIRST..END", "rare" = true))]
+        #[schemars(extend("value" = "FIRST..END", "requires" = "timeline", "rare" = true))]
         timeline_window: Option<String>,
         /// Write each request's times and causes, as Parquet.
         requests: Option<Place>,
@@ -100,6 +103,9 @@ question! {
         /// Runs at once; default: one a core.
         #[schemars(range(min = 1, max = 1024), extend("short" = "j", "rare" = true))]
         jobs: Option<u64>,
+        /// Directory of the results; default: a new one in results, to which results/latest leads.
+        #[schemars(extend("short" = "o"))]
+        out: Option<Place>,
     }
 }
 
@@ -155,7 +161,10 @@ question! {
     pub struct Sweep {
         /// The sweep's TOML file.
         #[schemars(extend("argument" = "PATH", "needed" = true))]
-        file: Place,
+        file: Document,
+        /// Directory of the results; default: results/FILE's name.
+        #[schemars(extend("short" = "o"))]
+        out: Option<Place>,
         /// Runs at once; default: one a core.
         #[schemars(range(min = 1, max = 1024), extend("short" = "j"))]
         jobs: Option<u64>,
@@ -183,7 +192,7 @@ question! {
     /// Example: sardonyx explore queue --sram 64K --transactions 2000 --footprint 1M
     pub struct Explore {
         /// Trace files, recordings, synth:NAME or programs, as compare takes them.
-        #[schemars(extend("argument" = "TRACE|PROGRAM.."))]
+        #[schemars(extend("argument" = "TRACE|PROGRAM..", "needed" = true))]
         traces: Vec<String>,
         /// Memory on chip for caches and tables: 512K, 1M.
         #[schemars(extend("value" = "SIZE"))]
@@ -200,7 +209,7 @@ question! {
         #[schemars(extend("value" = "PROMISE"))]
         survives: Option<String>,
         /// A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's .config, Ramulator's .yaml.
-        #[schemars(extend("short" = "m"))]
+        #[schemars(extend("short" = "m", "format" = "machine"))]
         machine: String = "esd".into(),
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
@@ -220,6 +229,9 @@ question! {
         /// Runs at once; default: one a core.
         #[schemars(range(min = 1, max = 1024), extend("short" = "j"))]
         jobs: Option<u64>,
+        /// Directory of runs and report.
+        #[schemars(extend("short" = "o"))]
+        out: Place = Place("results/explore".into()),
     }
 }
 
@@ -231,7 +243,7 @@ question! {
     /// The machine optane was measured with threads, so its curves are drawn over threads.
     pub struct Curve {
         /// A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's .config, Ramulator's .yaml.
-        #[schemars(extend("short" = "m"))]
+        #[schemars(extend("short" = "m", "format" = "machine"))]
         machine: String = "cxl".into(),
         /// Designs, separated by commas.
         #[schemars(extend("short" = "d"))]
@@ -296,7 +308,7 @@ question! {
         /// Fewer points; shorter traces, smaller programs.
         quick: bool,
         /// Default: the machine of the paper's name.
-        #[schemars(extend("short" = "m"))]
+        #[schemars(extend("short" = "m", "format" = "machine"))]
         machine: Option<String>,
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE", "rare" = true))]
@@ -322,11 +334,14 @@ question! {
         /// Also run each assumed key at the ends of its range and all of them together, and say which conclusions flip.
         sensitivity: bool,
         /// With --sensitivity: draws of all assumed keys together; default: 30.
-        #[schemars(range(max = 10000), extend("rare" = true))]
+        #[schemars(range(max = 10000), extend("requires" = "sensitivity", "rare" = true))]
         draws: Option<u64>,
         /// Runs at once; default: one a core.
         #[schemars(range(min = 1, max = 1024), extend("short" = "j", "rare" = true))]
         jobs: Option<u64>,
+        /// Directory of the results; default: results/PAPER.
+        #[schemars(extend("short" = "o"))]
+        out: Option<Place>,
     }
 }
 
@@ -396,11 +411,72 @@ question! {
     }
 }
 
-impl Question for Compare {}
+impl Question for Compare {
+    fn check(&self, given: &Given) -> Result<(), String> {
+        let several = (self.traces.len(), self.copies);
+        let programs = ran(&self.traces, given)?;
+        if several.0 == programs || several.1 == 1 {
+            given.idle(&["distinct"], "without a trace in several --copies")?;
+        }
+        if programs == 0 && self.sample.is_none() && !self.sensitivity {
+            given.idle(&["seed"], "without a program")?;
+        }
+        let whole = [
+            ("--sensitivity", self.sensitivity),
+            ("--timeline", self.timeline.is_some()),
+            ("--requests", self.requests.is_some()),
+            ("--commands", self.commands.is_some()),
+        ];
+        let first = whole.iter().find(|(_, given)| *given);
+        if let (Some((option, _)), true) = (first, self.sample.is_some()) {
+            return Err(format!(
+                "{option}: is of whole runs, and --sample times windows; leave one of them out"
+            ));
+        }
+        let single = first.map(|(option, _)| *option);
+        match single.or(self.sample.is_some().then_some("--sample")) {
+            Some(option) if self.seeds.is_some() => Err(format!(
+                "{option}: is of single runs, and --seeds gives means over several; leave one of them out"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How many of the workloads are programs, as no file is called; an error if an option has nothing that it could be of.
+fn ran(workloads: &[String], given: &Given) -> Result<usize, String> {
+    let known = workload::all();
+    let is_program = |name: &&String| known.iter().any(|p| p.name == **name) && !Path::new(name).exists();
+    let programs = workloads.iter().filter(is_program).count();
+    if programs == 0 {
+        given.idle(&["transactions", "transaction_size", "footprint"], "without a program")?;
+    }
+    if programs == workloads.len() {
+        given.idle(&["limit", "addresses", "arrivals", "sample"], "without a trace")?;
+    }
+    Ok(programs)
+}
 impl Question for Report {}
 impl Question for Diff {}
-impl Question for Sweep {}
-impl Question for Explore {}
+impl Question for Sweep {
+    fn check(&self, given: &Given) -> Result<(), String> {
+        if matches!(self.file, Document::Held(_)) && self.out.is_none() {
+            return Err("--out: is missing, and a sweep that is in no file has no name".into());
+        }
+        if self.plan {
+            given.idle(&["shard", "hq"], "with --plan")
+        } else if self.hq.is_some() {
+            given.idle(&["shard", "jobs"], "with --hq")
+        } else {
+            Ok(())
+        }
+    }
+}
+impl Question for Explore {
+    fn check(&self, given: &Given) -> Result<(), String> {
+        ran(&self.traces, given).map(drop)
+    }
+}
 impl Question for Curve {}
 impl Question for Reproduce {}
 impl Question for CheckHost {}

@@ -1,5 +1,5 @@
 //! What the commands of this door are asked.
-use sardonyx_question::{Bytes, Place, Question, question};
+use sardonyx_question::{Bytes, Given, Place, Question, question};
 
 question! {
     /// Run a program and write down what it asks of memory, with the bytes.
@@ -108,7 +108,7 @@ question! {
     /// Check every row of traces; the exit status is 1 if any is broken, 2 if any is unreadable.
     pub struct TraceCheck {
         /// Trace files or recordings.
-        #[schemars(extend("argument" = "TRACES"))]
+        #[schemars(extend("argument" = "TRACES", "needed" = true))]
         traces: Vec<String>,
         /// Problems shown of each trace.
         #[schemars(range(min = 1))]
@@ -195,7 +195,7 @@ question! {
     /// Example: sardonyx trace mix redis.parquet cc1.parquet -o both.parquet
     pub struct TraceMix {
         /// Trace files or recordings, two or more.
-        #[schemars(extend("argument" = "TRACES"))]
+        #[schemars(extend("argument" = "TRACES", "needed" = true))]
         traces: Vec<String>,
         /// The file to write.
         #[schemars(extend("short" = "o", "needed" = true))]
@@ -203,7 +203,37 @@ question! {
     }
 }
 
-impl Question for TraceRecord {}
+impl Question for TraceRecord {
+    fn check(&self, given: &Given) -> Result<(), String> {
+        let acks = self.acks || self.acks_fd.is_some();
+        let usual = if self.pc || acks { "cpu" } else { "memory" };
+        let level = self.level.as_deref().unwrap_or(usual);
+        let below = level == "memory";
+        let first = if below { "sequential" } else { "virtual" };
+        let pages = self.pages.as_deref().unwrap_or(first);
+        let chosen = format!("with --level {level} --pages {pages}");
+        if !below {
+            let of_caches = ["l1", "l2", "llc", "non_inclusive", "clearing", "kernel_instructions"];
+            given.idle(&of_caches, &chosen)?;
+        }
+        if !below || pages != "sequential" {
+            given.idle(&["reuse"], &chosen)?;
+        }
+        if !pages.starts_with("random") {
+            given.idle(&["memory"], &chosen)?;
+        }
+        if self.clearing == "none" {
+            given.idle(&["kernel_instructions"], &format!("{chosen} --clearing none"))?;
+        }
+        if !self.pc {
+            given.idle(&["rest"], "without --pc")?;
+        }
+        if self.acks_fd.is_some() {
+            given.idle(&["acks"], "with --acks-fd")?;
+        }
+        Ok(())
+    }
+}
 impl Question for TraceInfo {}
 impl Question for TraceCheck {}
 impl Question for TraceConvert {}

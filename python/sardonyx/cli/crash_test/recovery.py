@@ -7,6 +7,7 @@ run's own cuts show.
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 import tempfile
@@ -21,13 +22,14 @@ from rich.console import Console
 from rich.text import Text
 
 from sardonyx import _core
-from sardonyx.cli.common import err, note
+from sardonyx.api.asked import whole
+from sardonyx.cli.common import note
 from sardonyx.cli.crash_test.search import RARE, Searched, tested, tried
 from sardonyx.cli.crash_test.show import SHOWN, show_cause
 from sardonyx.cli.help import rare
-from sardonyx.cli.record import PLUGIN, Record, emulator, run_recorded
-from sardonyx.questions import CrashTestQuestion, RecordRequest
+from sardonyx.questions import CrashTestQuestion
 from sardonyx.runs.crash_test import given
+from sardonyx.tracing.record import recorded, request
 
 #: The recovery is recorded on this many images at each depth.
 IMAGES = 8
@@ -125,14 +127,18 @@ def _one(
     acks = str(folder / "replayed.acks")
     words = [given(word, pools, folder / POOLS, acks) for word in question.recover]
     trace = folder / "recovery.parquet"
-    wanted = RecordRequest(
-        clearing=Record.clearing, cores=Record.cores, follow_fork=True,
-        kernel_instructions=Record.kernel_instructions, l1=Record.l1, l2=Record.l2, level="cpu",
-        llc=Record.llc, memory=Record.memory, non_inclusive=False, output=str(trace), pc=True,
-        plugin=str(PLUGIN), program=(*QUIET, *words), qemu=emulator(), read_data=False,
-        rest=Record.rest, reuse=Record.reuse, skip=0, skip_instructions=0, pages="virtual",
-    )  # fmt: skip
-    run_recorded(wanted, err)
+    asked = whole(
+        "trace record",
+        json.dumps(
+            {
+                "program": [*QUIET, *words],
+                "output": str(trace),
+                "pc": True,
+                "read_data": False,
+            }
+        ),
+    )
+    recorded(request(asked), None)
     within = question.replace(
         **_pools([{"path": path} for path in pools]),
         recover=tuple(word.replace("{acks}", acks) for word in question.recover),

@@ -22,19 +22,12 @@ from rich.text import Text
 
 from sardonyx import _core
 from sardonyx import report as pages
-from sardonyx.cli.common import (
-    PATH,
-    check_json_target,
-    check_target,
-    err,
-    for_people,
-    size_in_bytes,
-    write_json,
-)
+from sardonyx.cli.common import PATH, check_json_target, err, for_people, size_in_bytes, write_json
 from sardonyx.cli.forms import Options
 from sardonyx.cli.options import JsonTo
 from sardonyx.cli.progress import watched
 from sardonyx.draw.grid import numbers
+from sardonyx.places import check_target
 from sardonyx.questions import EstimateQuestion, Format
 from sardonyx.report.savings import times_of
 from sardonyx.runs.rivals import rivals

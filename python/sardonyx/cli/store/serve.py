@@ -32,7 +32,6 @@ from sardonyx.cli.common import (
     CHECK_FAILED,
     PATH,
     check_json_target,
-    ending_patiently,
     err,
     fail,
     for_people,
@@ -41,6 +40,7 @@ from sardonyx.cli.common import (
 )
 from sardonyx.cli.options import JsonTo
 from sardonyx.runs.stores import designs, known
+from sardonyx.signals import ending_patiently
 
 PLUGIN = Path(__file__).parents[2] / "libsardonyx_nbd.so"
 #: The longest name of a socket, by Linux.

@@ -783,6 +783,8 @@ class EasyPm:
 
     name = "easy-pm"
     machine = "easy-pm"
+    takes: tuple[str, ...] = ("machine",)
+    instead = ""
 
     def plan(self, asked: Asked) -> Plan:
         check_programs(self.name, asked)

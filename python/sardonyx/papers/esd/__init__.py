@@ -706,6 +706,8 @@ class Esd:
 
     name = "esd"
     machine = "esd"
+    takes: tuple[str, ...] = ("traces", "machine", "limit", "warmup", "copies")
+    instead = ""
 
     def plan(self, asked: Asked) -> Plan:
         window = asked.limit or (QUICK_WINDOW if asked.quick else WINDOW)

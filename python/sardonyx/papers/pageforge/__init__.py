@@ -537,19 +537,10 @@ class PageForge:
 
     name = "pageforge"
     machine = "pageforge"
+    takes: tuple[str, ...] = ("traces", "machine")
+    instead = "; set a key, as in --set window.ms=200 --set window.warmup_ms=50"
 
     def plan(self, asked: Asked) -> Plan:
-        unwanted = {
-            "--copies": asked.copies,
-            "--warmup": asked.warmup,
-            "--limit": asked.limit,
-        }
-        for option, value in unwanted.items():
-            if value is not None:
-                raise _core.SardonyxError(
-                    f"{option} {value}: pageforge runs applications of its own; leave it out, or "
-                    "set a key as in --set window.ms=200 --set window.warmup_ms=50"
-                )
         applications = [name for name in asked.traces if name in APPLICATIONS]
         images = [name for name in asked.traces if name not in APPLICATIONS]
         for image in images:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sardonyx import _core
 from sardonyx.papers.claims import Claim, ClaimRow, Found, claim_rows
 from sardonyx.papers.reproduction import Asked, Plan, Reproduction
 from sardonyx.papers.sampling import Sampled
@@ -457,25 +456,13 @@ class ReCam:
 
     name = "recam"
     machine = "recam"
+    takes: tuple[str, ...] = ()
+    instead = (
+        "; set the array's keys, as in --set recam.compared_bit_fj=1; for files and block traces "
+        "there is `sardonyx store compare`"
+    )
 
     def plan(self, asked: Asked) -> Plan:
-        unwanted = {
-            "--machine": None if asked.machine == self.name else asked.machine,
-            "--copies": asked.copies,
-            "--warmup": asked.warmup,
-            "--limit": asked.limit,
-        }
-        for option, value in unwanted.items():
-            if value is not None:
-                raise _core.SardonyxError(
-                    f"{option} {value}: recam runs stores of its own; leave it out, or set the "
-                    "array's keys as in --set recam.compared_bit_fj=1"
-                )
-        if asked.traces:
-            raise _core.SardonyxError(
-                f"{asked.traces[0]}: recam writes streams of its own; for files and block traces "
-                "there is `sardonyx store compare`"
-            )
         scale = replace(QUICK if asked.quick else FULL, seed=asked.seed)
         designs = [design.having(asked.overrides, "--set ") for design in (RECAM, RIVAL)]
         return Plan(

@@ -489,6 +489,8 @@ class Sca:
 
     name = "sca"
     machine = "sca"
+    takes: tuple[str, ...] = ("machine",)
+    instead = ""
 
     def plan(self, asked: Asked) -> Plan:
         check_programs(self.name, asked)

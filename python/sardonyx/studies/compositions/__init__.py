@@ -314,6 +314,8 @@ class Compositions:
 
     name = "compositions"
     machine = MACHINE
+    takes: tuple[str, ...] = ("machine",)
+    instead = ""
 
     def plan(self, asked: Asked) -> Plan:
         base = QUICK if asked.quick else FULL

@@ -670,6 +670,8 @@ class Integrity:
 
     name = "integrity"
     machine = MACHINE
+    takes: tuple[str, ...] = ("machine",)
+    instead = ""
 
     def plan(self, asked: Asked) -> Plan:
         base = QUICK if asked.quick else FULL

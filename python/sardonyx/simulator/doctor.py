@@ -1,4 +1,4 @@
-"""``sardonyx doctor``: what of the program works on this machine, by trying it.
+"""``doctor``: what of the program works on this machine, by trying it.
 
 What is tried is a small run of the command itself, so that its own error has the remedy.
 """
@@ -10,35 +10,23 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from rich.console import Console
 from rich.text import Text
 
-from sardonyx.cli.common import check_json_target, out, write_json
-from sardonyx.cli.options import JsonTo
+from sardonyx.answer import Listed
+from sardonyx.api.asked import Doctor
 from sardonyx.draw.grid import grid
+from sardonyx.runs.scheduler import Watch
 
 #: A trial that takes more seconds than this has failed.
 PATIENCE = 60
 
 
-@dataclass(frozen=True)
-class Found:
-    """Something that was tried: what it is for, and what is missing, with the remedy."""
-
-    what: str
-    needed_for: str
-    missing: str | None
-
-
-def doctor(json_to: JsonTo = None) -> None:
-    """Try what needs more than Sardonyx itself, and say what is missing and for what.
-
-    The simulator, `crash`, `merge` of images and `store compare` need nothing else.
-    """
-    check_json_target(json_to)
+def answer(_: Doctor, __: Watch | None) -> Listed:
+    """What was tried."""
     with TemporaryDirectory(prefix="sardonyx.") as scratch:
         checks = [
             ("simulator", "all designs, traces and programs", lambda: _simulates(scratch)),
@@ -51,19 +39,22 @@ def doctor(json_to: JsonTo = None) -> None:
         with ThreadPoolExecutor() as pool:
             missing = pool.map(lambda check: check[2](), checks)
             found = [
-                Found(what, needed_for, said)
+                {"what": what, "needed_for": needed_for, "missing": said}
                 for (what, needed_for, _), said in zip(checks, missing, strict=True)
             ]
+    return Listed("doctor", found)
+
+
+def tell(people: Console, answer: Listed) -> None:
+    """What works, and what is missing, with the remedy."""
     table = grid("", "what", "for", header_style="dim")
-    for one in found:
-        state = Text("works", "green") if one.missing is None else Text("missing", "yellow")
-        table.add_row(state, one.what, one.needed_for)
-    if json_to != "-":
-        out.print(table)
-        for one in found:
-            if one.missing is not None:
-                out.print(f"{one.what}: {one.missing}", soft_wrap=True)
-    write_json(json_to, [asdict(one) for one in found])
+    for one in answer:
+        state = Text("works", "green") if one["missing"] is None else Text("missing", "yellow")
+        table.add_row(state, one["what"], one["needed_for"])
+    people.print(table)
+    for one in answer:
+        if one["missing"] is not None:
+            people.print(f"{one['what']}: {one['missing']}", soft_wrap=True)
 
 
 def _ran(*words: str) -> str | None:

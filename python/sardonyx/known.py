@@ -26,15 +26,39 @@ GROUPS = {
 
 @dataclass(frozen=True)
 class Line:
-    """A command: its module, what ``--out`` is for if it has one, and what its progress counts."""
+    """A command: its module, and what its progress counts."""
 
     module: str
-    out: str = ""
     unit: str = "req"
     #: Whether it has a document for ``--json``.
     document: bool = True
+    #: Whether standard output is another program's, so that ours is standard error.
+    aside: bool = False
 
 
 COMMANDS = {
-    "merge": Line("merging.merge", "Directory for report.html and merge.json.", "pages"),
+    "trace record": Line("tracing.record", aside=True),
+    "trace info": Line("tracing.info"),
+    "trace check": Line("tracing.check"),
+    "trace convert": Line("tracing.convert"),
+    "trace synth": Line("tracing.synth"),
+    "trace cut": Line("tracing.cut"),
+    "trace mix": Line("tracing.mix"),
+    "compare": Line("simulator.compare"),
+    "report": Line("simulator.report", document=False),
+    "diff": Line("simulator.diff"),
+    "sweep": Line("simulator.sweep"),
+    "explore": Line("simulator.explore"),
+    "curve": Line("simulator.curve"),
+    "reproduce": Line("simulator.reproduce"),
+    "check-host": Line("simulator.check_host"),
+    "doctor": Line("simulator.doctor"),
+    "designs": Line("simulator.lists"),
+    "programs": Line("simulator.lists"),
+    "recordings": Line("simulator.lists"),
+    "machines": Line("simulator.lists"),
+    "show": Line("simulator.show"),
+    "merge": Line("merging.merge", "pages"),
+    "merge time": Line("merging.time"),
+    "merge generate": Line("merging.generate", document=False),
 }

@@ -1,79 +1,23 @@
-"""``sardonyx report``, and what every comparison leaves in its directory."""
+"""What a comparison leaves in its folder: results, origin, rows, a report."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
-from rich.console import Console
-from rich.text import Text
+from typing import Any
 
 from sardonyx import report as pages
 from sardonyx._core import SardonyxError
-from sardonyx.cli.common import PATH, out
-from sardonyx.cli.tables import cells_table, claims_table, compare_table, exhibit_table
 from sardonyx.files import replaced_together
 from sardonyx.papers.reproduction import NAME as BESIDE_PAPER
 from sardonyx.papers.reproduction import BesidePaper
 from sardonyx.runs import origin
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.results import Results
 
 #: The file from which all others can be made.
 RESULTS = "results.json"
 PAGE = "report.html"
-
-
-def report(
-    directory: Annotated[
-        Path, typer.Argument(help="A directory that compare, reproduce or sweep wrote.", **PATH)
-    ],
-    goal: Annotated[
-        list[str] | None,
-        typer.Option(help='For a sweep: a figure, as in "max ipc"; two draw a front; repeatable.'),
-    ] = None,
-) -> None:
-    """Print the table of saved results again and rewrite their report.html.
-
-    For a sweep, from whatever shards are there: the best points, and a report of small multiples,
-    parallel coordinates and the Pareto front of its figures.
-    """
-    if directory.is_dir() and not (directory / "results.json").exists():
-        from sardonyx.cli.swept import is_swept, report_again
-
-        if is_swept(directory):
-            report_again(directory, goal or [])
-            return
-    if goal:
-        raise SardonyxError(f"--goal: is of sweeps, and {directory} holds none; leave it out")
-    _again(directory)
-
-
-def _again(directory: Path) -> None:
-    comparison = Comparison(Results.load(directory))
-    target = directory if directory.is_dir() else directory.parent
-    path = target / "report.html"
-    beside = BesidePaper.load(target)
-    pages.write_report(comparison, path, beside, origin.load(target))
-    if not beside.claims:
-        out.print(compare_table(comparison, out.width))
-    print_beside(out, beside)
-    out.print(f"report: {path}", soft_wrap=True)
-
-
-def print_beside(people: Console, beside: BesidePaper) -> None:
-    """The verdict on a paper, its claims and its tables, as far as there are any."""
-    for sentence in beside.verdict:
-        people.print(Text(sentence, style="bold"))
-    if beside.sample is not None:
-        people.print(cells_table(beside.sample))
-    if beside.claims:
-        people.print(claims_table(beside.claims, people.width))
-    for exhibit in beside.exhibits:
-        people.print(exhibit_table(exhibit))
 
 
 def save(

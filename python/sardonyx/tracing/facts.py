@@ -1,8 +1,7 @@
-"""Facts about traces in tables, and whether a trace can be put somewhere."""
+"""What commands about traces share: facts in tables, and whether a trace can be put somewhere."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,37 +10,32 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sardonyx import _core
-from sardonyx.cli.common import check_space, check_target, for_people, write_json
+from sardonyx._core import SardonyxError
+from sardonyx.answer import Answer
 from sardonyx.files import is_special
+from sardonyx.places import check_space, check_target
 
 
-def writable(target: Path, json_to: str | None, sources: Iterable[str] = ()) -> None:
+def check_new(target: Path, sources: Iterable[str] = ()) -> None:
     """An error unless a trace can be put there later, in the place of nothing else named."""
     check_target(target, sources)
     check_space(target.parent)
-    if json_to is not None and os.path.realpath(json_to) == os.path.realpath(target):
-        raise _core.SardonyxError(f"--json {json_to}: and {target} are one file; name another")
     if is_special(target):
-        raise _core.SardonyxError(f"{target}: is not a regular file; name a file")
+        raise SardonyxError(f"{target}: is not a regular file; name a file")
 
 
-def facts_of(
-    title: str, facts: dict[str, Any], json_to: str | None, console: Console | None = None
-) -> None:
+def tell(people: Console, answer: Answer) -> None:
     """Numbers in a table, lists of alike things in a table each."""
-    people = console or for_people(json_to)
-    table = Table(title=Text(title), title_justify="left", box=None, show_header=False)
+    table = Table(title=Text(answer.shown), title_justify="left", box=None, show_header=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(justify="right", overflow="fold")
-    for name, value in facts.items():
+    for name, value in answer.items():
         if not isinstance(value, list | dict):
             table.add_row(name, Text(_figure(value)))
     people.print(table)
-    for name, value in facts.items():
+    for name, value in answer.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
             people.print(_rows(name, value))
-    write_json(json_to, facts)
 
 
 def _rows(title: str, rows: list[dict[str, Any]]) -> Table:

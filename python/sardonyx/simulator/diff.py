@@ -1,76 +1,47 @@
-"""``sardonyx diff``: what differs between two results, what changed most first."""
+"""``diff``: what differs between two results, what changed most first."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.console import Console, Group
 from rich.table import Column, Table
 from rich.text import Text
 
 from sardonyx._core import SardonyxError
-from sardonyx.cli.common import (
-    CHECK_FAILED,
-    PATH,
-    check_json_target,
-    for_people,
-    write_json,
-)
-from sardonyx.cli.options import JsonTo
-from sardonyx.cli.tables import TONES
+from sardonyx.answer import Answer
+from sardonyx.api.asked import Diff
 from sardonyx.draw.grid import folded, grid, numbers
+from sardonyx.draw.tables import TONES
 from sardonyx.runs import origin
 from sardonyx.runs.differences import Changed, Differences, Moved, Side, differences, side_of
 from sardonyx.runs.measures import plain, written
 from sardonyx.runs.metrics import FIGURES
 from sardonyx.runs.results import Results
+from sardonyx.runs.scheduler import Watch
 
 if TYPE_CHECKING:
     from sardonyx.sweeps.table import Swept
 
 #: The units of figures by the suffix that ``written`` takes.
 UNITS = {"ns": "ns", "nJ": "nj", "ratio": "%"}
-WHERE = "A directory that compare, reproduce or sweep wrote, or a results.json."
 
 
-def diff(
-    before: Annotated[Path, typer.Argument(help=WHERE, **PATH | {"metavar": "BEFORE"})],
-    after: Annotated[Path, typer.Argument(help=WHERE, **PATH | {"metavar": "AFTER"})],
-    most: Annotated[
-        int, typer.Option("--most", min=1, max=1_000_000, help="Figures shown; all are in --json.")
-    ] = 20,
-    exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="Status 1 if any figure differs, for scripts.")
-    ] = False,
-    json_to: JsonTo = None,
-) -> None:
-    """Compare two results: settings that differ, then figures, the largest change first.
-
-    The ratio is AFTER over BEFORE. Runs that only one of them has are named and not compared.
-
-    [bold]Examples[/bold]
-
-    sardonyx diff results/before results/after
-
-    sardonyx diff results/mine results/latest --exit-code --json -
-    """
-    check_json_target(json_to, [str(before), str(after)])
-    sides = [_side(place) for place in (before, after)]
+def answer(asked: Diff, _: Watch | None) -> Answer:
+    """What differs between the two."""
+    sides = [_side(place) for place in (asked.before, asked.after)]
     if sides[0].heads != sides[1].heads:
         kinds = [", ".join(side.heads) for side in sides]
         raise SardonyxError(
-            f"{before} tells its runs apart by {kinds[0]}, {after} by {kinds[1]}; name two results "
-            "of one kind, and two sweeps of the same axes"
+            f"{asked.before} tells its runs apart by {kinds[0]}, {asked.after} by {kinds[1]}; name "
+            "two results of one kind, and two sweeps of the same axes"
         )
     found = differences(*sides)
-    people = for_people(json_to)
-    _show(people, found, most)
-    write_json(json_to, {"before": str(before), "after": str(after)} | found.to_document())
-    if exit_code and (found.moved or found.only_before or found.only_after):
-        raise typer.Exit(CHECK_FAILED)
+    differ = bool(found.moved or found.only_before or found.only_after)
+    document = {"before": str(asked.before), "after": str(asked.after)} | found.to_document()
+    return Answer("diff", document, int(asked.exit_code and differ), shown=(found, asked.most))
 
 
 def _side(place: Path) -> Side:
@@ -105,7 +76,9 @@ def _swept(place: Path, swept: Swept) -> Side:
     return Side(str(place), settings, figures, heads)
 
 
-def _show(people: Console, found: Differences, most: int) -> None:
+def tell(people: Console, answer: Answer) -> None:
+    """The answer, then settings and figures that differ."""
+    found, most = answer.shown
     people.print(Text(_answer(found), style="bold"), soft_wrap=True)
     if found.settings:
         people.print(_settings(found.settings))

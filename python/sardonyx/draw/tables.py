@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
 from sardonyx.draw.grid import folded, grid, numbers
 from sardonyx.papers.claims import ClaimRow, written_claim, written_gap, written_paper
-from sardonyx.papers.reproduction import Exhibit
+from sardonyx.papers.reproduction import BesidePaper, Exhibit
 from sardonyx.papers.sample import Sample
 from sardonyx.runs.answers import answers
 from sardonyx.runs.caveats import beside_caches, size, unsettled, warnings, worth
@@ -503,3 +503,15 @@ def _claim_lines(row: ClaimRow) -> RenderableType:
     gap, relative = written_gap(row)
     figures = f"  paper {row.reported}, ours {_ours(row)}, gap {gap} ({relative})"
     return Group(_claim_name(row), Text(figures, style="bold"), Text("  ") + _claim_note(row))
+
+
+def print_beside(people: Console, beside: BesidePaper) -> None:
+    """The verdict on a paper, its claims and its tables, as far as there are any."""
+    for sentence in beside.verdict:
+        people.print(Text(sentence, style="bold"))
+    if beside.sample is not None:
+        people.print(cells_table(beside.sample))
+    if beside.claims:
+        people.print(claims_table(beside.claims, people.width))
+    for exhibit in beside.exhibits:
+        people.print(exhibit_table(exhibit))

@@ -1,4 +1,4 @@
-"""``sardonyx curve`` of a memory module under threads: what is printed of it.
+"""``curve`` of a memory module under threads: what is printed of it.
 
 Left out: everything that computes, and the options, which ``curve`` has.
 """

@@ -1,4 +1,4 @@
-"""``sardonyx check-host``: whether a simulator and the memory behind it agree.
+"""``check-host``: whether a simulator and the memory behind it agree.
 
 Left out: everything that computes (``sardonyx.coupling``).
 """
@@ -6,60 +6,36 @@ Left out: everything that computes (``sardonyx.coupling``).
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sardonyx import _core
-from sardonyx.cli.common import (
-    CHECK_FAILED,
-    NOTHING_SAID,
-    check_json_target,
-    for_people,
-    write_json,
-)
-from sardonyx.cli.options import JsonTo
+from sardonyx._core import VERSION
+from sardonyx.answer import CHECK_FAILED, NOTHING_SAID, Answer
+from sardonyx.api.asked import CheckHost
 from sardonyx.draw.grid import grid, numbers
+from sardonyx.runs.scheduler import Watch
 
 if TYPE_CHECKING:
     from sardonyx.coupling import Verdict
 
 
-def check_host(
-    log: Annotated[
-        str, typer.Argument(help="The log that the library wrote for the key host.log.")
-    ],
-    bound: Annotated[
-        float,
-        typer.Option(
-            min=0, max=100, help="Largest difference of bandwidth and latency at a load, percent."
-        ),
-    ] = 5.0,
-    clocks: Annotated[
-        float, typer.Option(min=0, max=100, help="Largest difference of the clocks, percent.")
-    ] = 0.1,
-    path_ns: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            max=1e9,
-            help="The host's own path to the controller and back, in ns; subtracted from "
-            "its latencies.",
-        ),
-    ] = 0.0,
-    json_to: JsonTo = None,
-) -> None:
-    """Compare what controller, port and application measured; fail where they disagree.
-
-    [bold]Example[/bold]: sardonyx check-host coupling.csv
-    """
+def answer(asked: CheckHost, _: Watch | None) -> Answer:
+    """The verdict on a log."""
     from sardonyx.coupling import judge
 
-    check_json_target(json_to, [log])
-    verdict = judge(log, bound / 100, clocks / 100, path_ns)
-    people = for_people(json_to)
+    verdict = judge(asked.log, asked.bound / 100, asked.clocks / 100, asked.path_ns)
+    document = {"sardonyx": VERSION, "verdict": _word(verdict), **asdict(verdict)}
+    document |= {"bound": asked.bound, "clocks": asked.clocks, "path_ns": asked.path_ns}
+    status = CHECK_FAILED if verdict.faults else NOTHING_SAID if verdict.unsaid else 0
+    return Answer("check-host", document, status, shown=(verdict, asked.log))
+
+
+def tell(people: Console, answer: Answer) -> None:
+    """The points, how far the views are apart, each fault, the verdict."""
+    verdict, log = answer.shown
     if verdict.curve:
         people.print(_table(verdict))
     for view, (bandwidth, latency, speed) in verdict.errors.items():
@@ -73,17 +49,14 @@ def check_host(
         place = f"{log}:{fault.line}" + (f", tag {fault.tag}" if fault.says[:2] != "it" else "")
         line = f"{fault.view}: {fault.kind}{times} at {place}: {fault.says}"
         people.print(Text(line, style="red"), soft_wrap=True)
-    document = {"sardonyx": _core.VERSION, "verdict": _word(verdict), **asdict(verdict)}
-    write_json(json_to, {**document, "bound": bound, "clocks": clocks, "path_ns": path_ns})
     if verdict.cut_off:
         people.print("the log was cut off: the host has not ended, or never flushed it")
     if verdict.faults:
         people.print(f"refused: {len(verdict.faults)} kinds of disagreement; requests: {counts}")
-        raise typer.Exit(CHECK_FAILED)
-    if verdict.unsaid:
+    elif verdict.unsaid:
         people.print(f"nothing can be said: {verdict.unsaid}; requests: {counts}", soft_wrap=True)
-        raise typer.Exit(NOTHING_SAID)
-    people.print(f"they agree; requests: {counts}")
+    else:
+        people.print(f"they agree; requests: {counts}")
 
 
 def _word(verdict: Verdict) -> str:

@@ -1,0 +1,439 @@
+# ruff: noqa: A002 - parameters have the options' names
+"""The commands as functions, as Rust declares them: written by tools/questions.py."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from sardonyx.answer import Answer as Answer
+from sardonyx.answer import Listed as Listed
+from sardonyx.runs.results import Results
+from sardonyx.runs.scheduler import Watch
+
+DESIGNS: tuple[str, ...]
+#: A word or a path, and several of them: one alone stands for a list of one.
+Text: TypeAlias = str | os.PathLike[str]
+#: A path, or results that are not saved.
+Place: TypeAlias = Text | Results
+Texts: TypeAlias = Text | Sequence[Text]
+#: Keys and their values, or texts KEY=VALUE.
+Pairs: TypeAlias = Mapping[str, str | int | float | bool] | Texts
+
+def load(path: Text) -> Results: ...
+def synth(name: str, records: int | None = None, seed: int | None = None) -> str: ...
+def check_host(
+    log: str,
+    *,
+    bound: float = 5.0,
+    clocks: float = 0.1,
+    path_ns: float = 0.0,
+    watch: Watch | None = None,
+) -> Answer: ...
+def compare(
+    traces: Texts,
+    designs: Texts = ("baseline", "dedup-sha1", "dewrite", "esd"),
+    machine: Text | Mapping[str, Any] = "esd",
+    set: Pairs = (),
+    *,
+    limit: int | None = None,
+    addresses: str | None = None,
+    arrivals: str | None = None,
+    warmup: str | None = None,
+    sample: str | None = None,
+    copies: int = 1,
+    distinct: bool = False,
+    threads: bool = False,
+    verify: bool = True,
+    transactions: int = 10_000,
+    transaction_size: int | str = 64,
+    footprint: int | str = 16_777_216,
+    seed: int = 0,
+    seeds: int | None = None,
+    sensitivity: bool = False,
+    draws: int | None = None,
+    timeline: Place | None = None,
+    timeline_window: str | None = None,
+    requests: Place | None = None,
+    commands: Place | None = None,
+    jobs: int | None = None,
+    out: Place | None = None,
+    watch: Watch | None = None,
+) -> Results: ...
+def crash_exhaustive(
+    programs: Texts = (),
+    designs: Texts = ("sca", "fca", "co-located", "co-located-cc", "no-encryption", "no-atomicity"),
+    *,
+    platform: str = "adr",
+    cores: int | None = None,
+    transactions: int | None = None,
+    transaction_size: int | str | None = None,
+    footprint: int | str | None = None,
+    mutant: str | None = None,
+    seed: int = 1,
+    machine: Text | Mapping[str, Any] = "sca",
+    set: Pairs = (),
+    no_log: bool = False,
+    sharing: str | None = None,
+    most_states: int = 1_000_000,
+    order: str | None = None,
+    one_life: bool = False,
+    watch: Watch | None = None,
+) -> Answer: ...
+def crash_once(
+    programs: Texts = (),
+    designs: Texts = ("sca", "fca", "co-located", "co-located-cc", "no-encryption", "no-atomicity"),
+    *,
+    platform: str = "adr",
+    cores: int | None = None,
+    transactions: int | None = None,
+    transaction_size: int | str | None = None,
+    footprint: int | str | None = None,
+    mutant: str | None = None,
+    seed: int = 1,
+    machine: Text | Mapping[str, Any] = "sca",
+    set: Pairs = (),
+    no_log: bool = False,
+    tear: str = "lines",
+    attack: bool | None = None,
+    recovery_cuts: int = 64,
+    full: int = 509,
+    jobs: int = 0,
+    cuts: str = "all",
+    sharing: str = "apart",
+    watch: Watch | None = None,
+) -> Answer: ...
+def crash_replay(
+    file: Place,
+    jobs: int = 0,
+    *,
+    watch: Watch | None = None,
+) -> Answer: ...
+def crash_run(
+    programs: Texts = (),
+    designs: Texts = ("sca", "fca", "co-located", "co-located-cc", "no-encryption", "no-atomicity"),
+    *,
+    platform: str = "adr",
+    cores: int | None = None,
+    transactions: int | None = None,
+    transaction_size: int | str | None = None,
+    footprint: int | str | None = None,
+    mutant: str | None = None,
+    seed: int = 1,
+    machine: Text | Mapping[str, Any] = "sca",
+    set: Pairs = (),
+    no_log: bool = False,
+    tear: str = "lines",
+    attack: bool | None = None,
+    recovery_cuts: int = 64,
+    full: int = 509,
+    jobs: int = 0,
+    cuts: str = "all",
+    thorough: str | None = None,
+    watch: Watch | None = None,
+) -> Answer: ...
+def crash_stages(
+    programs: Texts = (),
+    designs: Texts = ("sca", "fca", "co-located", "co-located-cc", "no-encryption", "no-atomicity"),
+    *,
+    platform: str = "adr",
+    cores: int | None = None,
+    transactions: int | None = None,
+    transaction_size: int | str | None = None,
+    footprint: int | str | None = None,
+    mutant: str | None = None,
+    seed: int = 1,
+    machine: Text | Mapping[str, Any] = "sca",
+    set: Pairs = (),
+    sharing: str = "apart",
+    watch: Watch | None = None,
+) -> Answer: ...
+def curve(
+    machine: Text | Mapping[str, Any] = "cxl",
+    designs: Texts = ("no-encryption",),
+    *,
+    reads: str | None = None,
+    outstanding: int = 256,
+    streams: int = 16,
+    bytes: int | str = 1_073_741_824,
+    requests: int = 60_000,
+    seed: int = 1,
+    measured: str | None = None,
+    in_order: bool = False,
+    set: Pairs = (),
+    plot: Place | None = None,
+    jobs: int | None = None,
+    watch: Watch | None = None,
+) -> Answer: ...
+def designs(
+    *,
+    watch: Watch | None = None,
+) -> Listed: ...
+def diff(
+    before: Place,
+    after: Place,
+    *,
+    most: int = 20,
+    exit_code: bool = False,
+    watch: Watch | None = None,
+) -> Answer: ...
+def doctor(
+    *,
+    watch: Watch | None = None,
+) -> Listed: ...
+def explore(
+    traces: Texts,
+    *,
+    sram: int | str = 1_048_576,
+    designs: Texts = ("sca", "baseline", "dedup-sha1", "dewrite", "esd"),
+    goal: Texts = (),
+    at_most: Texts = (),
+    survives: str | None = None,
+    machine: Text | Mapping[str, Any] = "esd",
+    set: Pairs = (),
+    limit: int | None = None,
+    transactions: int = 10_000,
+    transaction_size: int | str = 64,
+    footprint: int | str = 16_777_216,
+    jobs: int | None = None,
+    out: Place = "results/explore",
+    watch: Watch | None = None,
+) -> Answer: ...
+def machines(
+    *,
+    watch: Watch | None = None,
+) -> Listed: ...
+def merge(
+    machines: Texts = (),
+    *,
+    pid: int | Sequence[int] = (),
+    mapping: Texts = (),
+    snapshots: int = 2,
+    every: float = 1.0,
+    designs: Texts = ("ksm",),
+    kernel: str = "linux-6",
+    memory: int | str = 1_073_741_824,
+    zeros: Literal["held", "no-holes", "none"] = "no-holes",
+    pass_in: int = 200,
+    at_most: int = 70,
+    passes: int | None = None,
+    set: Pairs = (),
+    owner: Texts = (),
+    advice: bool = True,
+    what_if: bool = True,
+    why: bool = True,
+    out: Place | None = None,
+    watch: Watch | None = None,
+) -> Answer: ...
+def merge_generate(
+    mix: str,
+    target: Place,
+    *,
+    pages: int = 4_096,
+    passes: int = 1,
+    watch: Watch | None = None,
+) -> Answer: ...
+def merge_time(
+    applications: Texts = (),
+    designs: Texts = ("none", "ksm", "pageforge"),
+    *,
+    memory: Texts = ("no-encryption",),
+    machine: Text | Mapping[str, Any] = "pageforge",
+    set: Pairs = (),
+    quick: bool = False,
+    seed: int = 0,
+    jobs: int | None = None,
+    watch: Watch | None = None,
+) -> Answer: ...
+def programs(
+    *,
+    watch: Watch | None = None,
+) -> Listed: ...
+def recordings(
+    *,
+    watch: Watch | None = None,
+) -> Listed: ...
+def report(
+    directory: Place,
+    *,
+    goal: Texts = (),
+    watch: Watch | None = None,
+) -> Answer: ...
+def reproduce(
+    paper: str,
+    traces: Texts = (),
+    *,
+    quick: bool = False,
+    machine: Text | Mapping[str, Any] | None = None,
+    set: Pairs = (),
+    limit: int | None = None,
+    warmup: str | None = None,
+    copies: int | None = None,
+    seed: int = 0,
+    cells: int | None = None,
+    population: bool = False,
+    sensitivity: bool = False,
+    draws: int | None = None,
+    jobs: int | None = None,
+    out: Place | None = None,
+    watch: Watch | None = None,
+) -> Answer: ...
+def show(
+    name: str,
+    set: Pairs = (),
+    *,
+    watch: Watch | None = None,
+) -> Answer: ...
+def store_check(
+    folder: Place,
+    *,
+    watch: Watch | None = None,
+) -> Answer: ...
+def store_compare(
+    designs: Texts = ("recam", "conventional"),
+    *,
+    block: str = "4K",
+    duplicates: float | None = None,
+    bytes: int | str = 2_147_483_648,
+    written: int | str = 2_147_483_648,
+    reads: float = 0.0,
+    encrypted: bool = False,
+    seed: int = 0,
+    tree: str | None = None,
+    trace: str | None = None,
+    capacity: int | str = 274_877_906_944,
+    width: int = 256,
+    modules: int = 1,
+    single: bool = False,
+    starts: bool = False,
+    free_row: bool = False,
+    search_first: bool = False,
+    fingerprint: int = 0,
+    compared_bit: str = "0.1-17",
+    match_line: str = "0",
+    written_bit: str = "1000-10000",
+    endurance: str = "1e6-1e12",
+    deduplicate: bool = True,
+    verify: bool = True,
+    by_content: bool = False,
+    cache_entries: int = 262_144,
+    clock_mhz: int = 2_700,
+    rival_cores: int = 1,
+    request_cycles: str = "5000-50000",
+    hash_cycles: str = "4.99-7.7",
+    compare_cycles: str = "0.1-1",
+    lookup_cycles: str = "300-3000",
+    fetch_us: str = "20-100",
+    overlap: bool = False,
+    processor_watts: str = "16.25-520",
+    memory_watts: str = "3-24",
+    dir: str | None = None,
+    jobs: int | None = None,
+    watch: Watch | None = None,
+) -> Answer: ...
+def store_estimate(
+    path: str,
+    *,
+    block: Texts = (),
+    content_defined: int | str = 8_192,
+    trace: str | None = None,
+    memory: int | str = 1_073_741_824,
+    state: Place | None = None,
+    plot: Place | None = None,
+    watch: Watch | None = None,
+) -> Answer: ...
+def store_serve(
+    *,
+    socket: Place,
+    dir: Place,
+    design: str | None = None,
+    size: int | str | None = None,
+    block: str | None = None,
+    trace: Place | None = None,
+    watch: Watch | None = None,
+) -> Answer: ...
+def sweep(
+    file: Text | Mapping[str, Any],
+    out: Place | None = None,
+    jobs: int | None = None,
+    *,
+    shard: str | None = None,
+    plan: bool = False,
+    hq: Place | None = None,
+    watch: Watch | None = None,
+) -> Answer: ...
+def trace_check(
+    traces: Texts,
+    *,
+    max_problems: int = 20,
+    watch: Watch | None = None,
+) -> Listed: ...
+def trace_convert(
+    source: str,
+    target: Place,
+    *,
+    from_format: str | None = None,
+    to_format: str | None = None,
+    data: str = "unique",
+    seed: int = 0,
+    clock_mhz: float | None = None,
+    levels: str | None = None,
+    watch: Watch | None = None,
+) -> Answer: ...
+def trace_cut(
+    source: str,
+    target: Place,
+    *,
+    skip: int = 0,
+    limit: int | None = None,
+    watch: Watch | None = None,
+) -> Answer: ...
+def trace_info(
+    trace: str,
+    *,
+    limit: int | None = None,
+    plot: Place | None = None,
+    watch: Watch | None = None,
+) -> Answer: ...
+def trace_mix(
+    traces: Texts,
+    *,
+    output: Place,
+    watch: Watch | None = None,
+) -> Answer: ...
+def trace_record(
+    program: Texts = (),
+    output: Place | None = None,
+    *,
+    level: str | None = None,
+    l1: str = "32K:8",
+    l2: str = "256K:8",
+    llc: str = "16M:16",
+    non_inclusive: bool = False,
+    cores: int = 4,
+    pages: str | None = None,
+    reuse: str = "last-freed",
+    clearing: str = "whole-lines",
+    kernel_instructions: str = "1000:8",
+    memory: int | str = 17_179_869_184,
+    skip: int = 0,
+    limit: int | None = None,
+    skip_instructions: int = 0,
+    limit_instructions: int | None = None,
+    follow_fork: bool | None = None,
+    read_data: bool = True,
+    pc: bool = False,
+    rest: int = 100,
+    acks: bool = False,
+    acks_fd: int | None = None,
+    verify: bool = False,
+    qemu: Place | None = None,
+    watch: Watch | None = None,
+) -> Answer: ...
+def trace_synth(
+    spec: str,
+    target: Place,
+    *,
+    records: int | None = None,
+    seed: int = 0,
+    watch: Watch | None = None,
+) -> Answer: ...

@@ -1,0 +1,362 @@
+"""What each command is asked, as Rust declares it: written by tools/questions.py."""
+
+from pathlib import Path
+from typing import Any, Literal, Self
+
+class Asked:
+    command: str
+    def json(self) -> str: ...
+    def replace(self, **changes: Any) -> Self: ...
+
+def schema_of(command: str) -> dict[str, Any]: ...
+def whole(command: str, given: str) -> Any: ...
+
+class CheckHost(Asked):
+    log: str
+    bound: float
+    clocks: float
+    path_ns: float
+
+class Compare(Asked):
+    traces: tuple[str, ...]
+    designs: tuple[str, ...]
+    machine: str
+    set: tuple[tuple[str, str], ...]
+    limit: int | None
+    addresses: str | None
+    arrivals: str | None
+    warmup: str | None
+    sample: str | None
+    copies: int
+    distinct: bool
+    threads: bool
+    verify: bool
+    transactions: int
+    transaction_size: int
+    footprint: int
+    seed: int
+    seeds: int | None
+    sensitivity: bool
+    draws: int | None
+    timeline: Path | None
+    timeline_window: str | None
+    requests: Path | None
+    commands: Path | None
+    jobs: int | None
+    out: Path | None
+
+class CrashExhaustive(Asked):
+    programs: tuple[str, ...]
+    designs: tuple[str, ...]
+    platform: str
+    cores: int | None
+    transactions: int | None
+    transaction_size: int | None
+    footprint: int | None
+    mutant: str | None
+    seed: int
+    machine: str
+    set: tuple[tuple[str, str], ...]
+    no_log: bool
+    sharing: str | None
+    most_states: int
+    order: str | None
+    one_life: bool
+
+class CrashOnce(Asked):
+    programs: tuple[str, ...]
+    designs: tuple[str, ...]
+    platform: str
+    cores: int | None
+    transactions: int | None
+    transaction_size: int | None
+    footprint: int | None
+    mutant: str | None
+    seed: int
+    machine: str
+    set: tuple[tuple[str, str], ...]
+    no_log: bool
+    tear: str
+    attack: bool | None
+    recovery_cuts: int
+    full: int
+    jobs: int
+    cuts: str
+    sharing: str
+
+class CrashReplay(Asked):
+    file: Path
+    jobs: int
+
+class CrashRun(Asked):
+    programs: tuple[str, ...]
+    designs: tuple[str, ...]
+    platform: str
+    cores: int | None
+    transactions: int | None
+    transaction_size: int | None
+    footprint: int | None
+    mutant: str | None
+    seed: int
+    machine: str
+    set: tuple[tuple[str, str], ...]
+    no_log: bool
+    tear: str
+    attack: bool | None
+    recovery_cuts: int
+    full: int
+    jobs: int
+    cuts: str
+    thorough: str | None
+
+class CrashStages(Asked):
+    programs: tuple[str, ...]
+    designs: tuple[str, ...]
+    platform: str
+    cores: int | None
+    transactions: int | None
+    transaction_size: int | None
+    footprint: int | None
+    mutant: str | None
+    seed: int
+    machine: str
+    set: tuple[tuple[str, str], ...]
+    sharing: str
+
+class Curve(Asked):
+    machine: str
+    designs: tuple[str, ...]
+    reads: str | None
+    outstanding: int
+    streams: int
+    bytes: int
+    requests: int
+    seed: int
+    measured: str | None
+    in_order: bool
+    set: tuple[tuple[str, str], ...]
+    plot: Path | None
+    jobs: int | None
+
+class Designs(Asked): ...
+
+class Diff(Asked):
+    before: Path
+    after: Path
+    most: int
+    exit_code: bool
+
+class Doctor(Asked): ...
+
+class Explore(Asked):
+    traces: tuple[str, ...]
+    sram: int
+    designs: tuple[str, ...]
+    goal: tuple[str, ...]
+    at_most: tuple[str, ...]
+    survives: str | None
+    machine: str
+    set: tuple[tuple[str, str], ...]
+    limit: int | None
+    transactions: int
+    transaction_size: int
+    footprint: int
+    jobs: int | None
+    out: Path
+
+class Machines(Asked): ...
+
+class Merge(Asked):
+    machines: tuple[str, ...]
+    pid: tuple[int, ...]
+    mapping: tuple[str, ...]
+    snapshots: int
+    every: float
+    designs: tuple[str, ...]
+    kernel: str
+    memory: int
+    zeros: Literal["held", "no-holes", "none"]
+    pass_in: int
+    at_most: int
+    passes: int | None
+    set: tuple[tuple[str, str], ...]
+    owner: tuple[str, ...]
+    advice: bool
+    what_if: bool
+    why: bool
+    out: Path | None
+
+class MergeGenerate(Asked):
+    mix: str
+    target: Path
+    pages: int
+    passes: int
+
+class MergeTime(Asked):
+    applications: tuple[str, ...]
+    designs: tuple[str, ...]
+    memory: tuple[str, ...]
+    machine: str
+    set: tuple[tuple[str, str], ...]
+    quick: bool
+    seed: int
+    jobs: int | None
+
+class Programs(Asked): ...
+
+class Recordings(Asked): ...
+
+class Report(Asked):
+    directory: Path
+    goal: tuple[str, ...]
+
+class Reproduce(Asked):
+    paper: str
+    traces: tuple[str, ...]
+    quick: bool
+    machine: str | None
+    set: tuple[tuple[str, str], ...]
+    limit: int | None
+    warmup: str | None
+    copies: int | None
+    seed: int
+    cells: int | None
+    population: bool
+    sensitivity: bool
+    draws: int | None
+    jobs: int | None
+    out: Path | None
+
+class Show(Asked):
+    name: str
+    set: tuple[tuple[str, str], ...]
+
+class StoreCheck(Asked):
+    folder: Path
+
+class StoreCompare(Asked):
+    designs: tuple[str, ...]
+    block: str
+    duplicates: float | None
+    bytes: int
+    written: int
+    reads: float
+    encrypted: bool
+    seed: int
+    tree: str | None
+    trace: str | None
+    capacity: int
+    width: int
+    modules: int
+    single: bool
+    starts: bool
+    free_row: bool
+    search_first: bool
+    fingerprint: int
+    compared_bit: str
+    match_line: str
+    written_bit: str
+    endurance: str
+    deduplicate: bool
+    verify: bool
+    by_content: bool
+    cache_entries: int
+    clock_mhz: int
+    rival_cores: int
+    request_cycles: str
+    hash_cycles: str
+    compare_cycles: str
+    lookup_cycles: str
+    fetch_us: str
+    overlap: bool
+    processor_watts: str
+    memory_watts: str
+    dir: str | None
+    jobs: int | None
+
+class StoreEstimate(Asked):
+    path: str
+    block: tuple[str, ...]
+    content_defined: int
+    trace: str | None
+    memory: int
+    state: Path | None
+    plot: Path | None
+
+class StoreServe(Asked):
+    socket: Path
+    dir: Path
+    design: str | None
+    size: int | None
+    block: str | None
+    trace: Path | None
+
+class Sweep(Asked):
+    file: str | dict[str, Any]
+    out: Path | None
+    jobs: int | None
+    shard: str | None
+    plan: bool
+    hq: Path | None
+
+class TraceCheck(Asked):
+    traces: tuple[str, ...]
+    max_problems: int
+
+class TraceConvert(Asked):
+    source: str
+    target: Path
+    from_format: str | None
+    to_format: str | None
+    data: str
+    seed: int
+    clock_mhz: float | None
+    levels: str | None
+
+class TraceCut(Asked):
+    source: str
+    target: Path
+    skip: int
+    limit: int | None
+
+class TraceInfo(Asked):
+    trace: str
+    limit: int | None
+    plot: Path | None
+
+class TraceMix(Asked):
+    traces: tuple[str, ...]
+    output: Path
+
+class TraceRecord(Asked):
+    program: tuple[str, ...]
+    output: Path | None
+    level: str | None
+    l1: str
+    l2: str
+    llc: str
+    non_inclusive: bool
+    cores: int
+    pages: str | None
+    reuse: str
+    clearing: str
+    kernel_instructions: str
+    memory: int
+    skip: int
+    limit: int | None
+    skip_instructions: int
+    limit_instructions: int | None
+    follow_fork: bool | None
+    read_data: bool
+    pc: bool
+    rest: int
+    acks: bool
+    acks_fd: int | None
+    verify: bool
+    qemu: Path | None
+
+class TraceSynth(Asked):
+    spec: str
+    target: Path
+    records: int | None
+    seed: int

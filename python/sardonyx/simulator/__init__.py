@@ -1,0 +1,1 @@
+"""The simulator's commands: comparing designs, and what is said of machines and results."""

@@ -1,0 +1,1 @@
+"""Traces: what is in them, copies, mixes and conversions of them, and recording programs."""

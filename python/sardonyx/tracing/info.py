@@ -1,0 +1,44 @@
+"""``trace info``: what is in a trace."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from sardonyx import _core, report
+from sardonyx.answer import Answer
+from sardonyx.api.asked import TraceInfo
+from sardonyx.api.command import ran
+from sardonyx.draw.bars import trace_bars
+from sardonyx.draw.tables import worth_warnings
+from sardonyx.runs import mixes, scheduler, sources
+from sardonyx.runs.recordings import path_of
+from sardonyx.runs.results import Info, Trace
+from sardonyx.runs.scheduler import Watch
+from sardonyx.tracing import facts
+
+
+def answer(asked: TraceInfo, watch: Watch | None) -> Answer:
+    """Records, duplicates, contents, collisions, locality."""
+    (name, source), *_ = sources.named([asked.trace], asked.limit).items()
+    mixes.refuse("trace info", {name: source})
+    sources.check(source)
+    for line in sources.beyond([source]):
+        scheduler.tell(watch, line)
+    if asked.plot is not None:
+        facts.check_new(asked.plot, [path_of(asked.trace)])
+    found = ran(asked.trace, lambda progress: _core.trace_info(source.json(), progress), watch)
+    known = Answer("trace info", found, shown=asked.trace)
+    if asked.plot is not None:
+        report.write_trace_report([Trace(name, Info.of(found))], asked.plot, _core.VERSION)
+        known.files.append(f"plots: {asked.plot}")
+    return known
+
+
+def tell(people: Console, answer: Answer) -> None:
+    """The numbers, as bars too, and what they are worth."""
+    facts.tell(people, answer)
+    (name, *_) = sources.named([answer.shown])
+    known = Trace(name, Info.of(dict(answer)))
+    people.print(trace_bars(known, people.width))
+    for warning in worth_warnings([known]):
+        people.print(warning, soft_wrap=True)
