@@ -77,11 +77,13 @@ KINDS = {
     "names": "Texts",
     "pairs": "Pairs",
     "path": "Place",
+    "seconds": "float | str",
 }
 #: The same in the whole question.
 HELD = {
     "document": "str | dict[str, Any]",
     "path": "Path",
+    "seconds": "float",
     "bytes": "int",
     "names": "tuple[str, ...]",
     "pairs": "tuple[tuple[str, str], ...]",

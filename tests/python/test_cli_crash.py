@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 from sardonyx import _core
-from sardonyx.cli.crash.show import _beyond, _folded, _lacking
+from sardonyx.crashes.show import _beyond, _folded, _lacking
 from test_cli_native import sardonyx
 
 QUICK = ("--transactions", "30")

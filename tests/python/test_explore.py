@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 from sardonyx import cli
+from sardonyx.answer import Answer
 from sardonyx.runs.jobs import Settings
 from sardonyx.simulator.explore import said, tell
 from sardonyx.studies import explore as study

@@ -84,7 +84,7 @@ SLOW = {"pydantic", "pandas", "pyarrow", "plotly"}
     ("line", "slow"),
     [
         ("--version", SLOW | {"typer", "rich", "sardonyx.cli"}),
-        ("--help", SLOW | {"sardonyx.cli.compare", "sardonyx.cli.crash"}),
+        ("--help", SLOW | {"sardonyx.simulator.compare", "sardonyx.crashes.run"}),
         ("compare --help", SLOW | {"sardonyx.report", "sardonyx.sweeps", "sardonyx.papers"}),
         (
             "compare synth:rung-60 --limit 50 --designs baseline,esd --out out",

@@ -20,7 +20,7 @@ PACKAGE = Path(sardonyx.__file__).parent
 #: Each room may import those before it.
 ROOMS = (
     "runs", "sweeps", "papers", "studies", "draw", "report", "api", "simulator", "tracing",
-    "merging", "cli",
+    "merging", "crashes", "cli",
 )  # fmt: skip
 
 

@@ -14,6 +14,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// What follows a pair that is none.
 const PAIR: &str = "not of the form KEY=VALUE; for example --set esd.efit_bytes=65536";
 
+/// What follows a time that is none.
+const TIME: &str = ": is not a duration; give 90s, 10m or 2h";
+
 /// Declares how a kind looks in a schema.
 macro_rules! looks {
     ($kind:ty: $schema:tt) => {
@@ -54,6 +57,35 @@ impl<'de> Deserialize<'de> for Bytes {
         };
         let problem = || D::Error::custom(format_args!("{text}: {}", sizes::REMEDY));
         bytes.map(Bytes).ok_or_else(problem)
+    }
+}
+
+/// Seconds: 90, or "90s", "10m", "2h".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Seconds(pub f64);
+
+looks!(Seconds: {"type": ["number", "string"], "format": "seconds"});
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let given = serde_json::Value::deserialize(from)?;
+        let (number, unit) = match given.as_str() {
+            None => (given.as_f64(), 1.0),
+            Some(text) => {
+                let units = [("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+                let timed = units
+                    .iter()
+                    .find_map(|&(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)));
+                let (digits, unit) = timed.unwrap_or(("", 1.0));
+                let whole: Option<u32> = digits.parse().ok();
+                (whole.map(f64::from), unit)
+            }
+        };
+        let seconds = number.map(|number: f64| number * unit);
+        match seconds.filter(|seconds| seconds.is_finite() && *seconds > 0.0) {
+            Some(seconds) => Ok(Seconds(seconds)),
+            None => Err(D::Error::custom(TIME)),
+        }
     }
 }
 

@@ -10,8 +10,9 @@ mod declared;
 mod kinds;
 
 pub use declared::declared;
-pub use kinds::{Bytes, Document, Names, Pairs, Place};
+pub use kinds::{Bytes, Document, Names, Pairs, Place, Seconds};
 
+use sardonyx_base::sizes;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -124,7 +125,9 @@ pub fn read<T: Question>(json: &str) -> Result<T, String> {
             refused(&[option(name)], &format!("without {}", needs.join(" or ")))?;
         }
     }
-    let meant = given.iter().filter(|(name, value)| is_meant(value, &fields[*name]));
+    let meant = given
+        .iter()
+        .filter(|(name, value)| is_meant(value, &fields[*name]));
     let names = Given(meant.map(|(name, _)| name.clone()).collect());
     let question: T =
         serde_json::from_value(Value::Object(given)).map_err(|error| error.to_string())?;
@@ -190,6 +193,16 @@ fn misfit<'v>(value: &'v Value, field: &Value) -> Option<(&'v Value, String)> {
     if !words.is_empty() {
         let known = value.as_str().is_some_and(|given| words.contains(&given));
         return (!known).then(|| (value, format!("one of {}", words.join(", "))));
+    }
+    if field.get("format").is_some_and(|format| format == "bytes") {
+        let size = value.as_u64().or_else(|| sizes::parse(value.as_str()?))?;
+        let within = number(Some(size as f64), "", field);
+        return within.map(|wanted| {
+            (
+                value,
+                format!("{} bytes", wanted.trim_start_matches(" of ")),
+            )
+        });
     }
     let wanted = match *kinds.first()? {
         _ if kinds.contains(&"string") && kinds.len() > 1 => None,

@@ -48,7 +48,7 @@ class Compare(Asked):
 class CrashExhaustive(Asked):
     programs: tuple[str, ...]
     designs: tuple[str, ...]
-    platform: str
+    platform: Literal["adr", "eadr", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"]
     cores: int | None
     transactions: int | None
     transaction_size: int | None
@@ -66,7 +66,7 @@ class CrashExhaustive(Asked):
 class CrashOnce(Asked):
     programs: tuple[str, ...]
     designs: tuple[str, ...]
-    platform: str
+    platform: Literal["adr", "eadr", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"]
     cores: int | None
     transactions: int | None
     transaction_size: int | None
@@ -76,13 +76,14 @@ class CrashOnce(Asked):
     machine: str
     set: tuple[tuple[str, str], ...]
     no_log: bool
-    tear: str
+    tear: Literal["lines", "words"]
     attack: bool | None
     recovery_cuts: int
     full: int
+    out: Path
     jobs: int
     cuts: str
-    sharing: str
+    sharing: Literal["apart", "packed", "interleaved"]
 
 class CrashReplay(Asked):
     file: Path
@@ -91,7 +92,7 @@ class CrashReplay(Asked):
 class CrashRun(Asked):
     programs: tuple[str, ...]
     designs: tuple[str, ...]
-    platform: str
+    platform: Literal["adr", "eadr", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"]
     cores: int | None
     transactions: int | None
     transaction_size: int | None
@@ -101,18 +102,19 @@ class CrashRun(Asked):
     machine: str
     set: tuple[tuple[str, str], ...]
     no_log: bool
-    tear: str
+    tear: Literal["lines", "words"]
     attack: bool | None
     recovery_cuts: int
     full: int
+    out: Path
     jobs: int
     cuts: str
-    thorough: str | None
+    thorough: float | None
 
 class CrashStages(Asked):
     programs: tuple[str, ...]
     designs: tuple[str, ...]
-    platform: str
+    platform: Literal["adr", "eadr", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"]
     cores: int | None
     transactions: int | None
     transaction_size: int | None
@@ -121,7 +123,7 @@ class CrashStages(Asked):
     seed: int
     machine: str
     set: tuple[tuple[str, str], ...]
-    sharing: str
+    sharing: Literal["apart", "packed", "interleaved"]
 
 class Curve(Asked):
     machine: str
@@ -203,7 +205,6 @@ class MergeTime(Asked):
     jobs: int | None
 
 class Programs(Asked): ...
-
 class Recordings(Asked): ...
 
 class Report(Asked):

@@ -69,7 +69,7 @@ COMMANDS = {
         "Print every claim of a paper beside our figure, and draw its figures.",
     ),
     "crash": (
-        "crash",
+        "",
         "Cut the power at every position of a run, recover, and check what is left.",
     ),
     "crash-test": (

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,11 @@ class Group(click.Group):
         made = (command.partition(" ") for command in COMMANDS)
         self.words = [word for group, _, word in made if group == name and word]
 
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args[0] not in self.words and f"{self.name} run" in COMMANDS:
+            raise fail(f"{args[0]}: {_remedy(str(self.name), args)}")
+        return super().resolve_command(ctx, args)
+
     def list_commands(self, _: click.Context) -> list[str]:
         return self.words
 
@@ -139,6 +145,17 @@ class Group(click.Group):
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         lines = {word: schema_of(f"{self.name} {word}")["description"] for word in self.words}
         formatter.write(of_group(self, ctx, lines))
+
+
+def _remedy(group: str, words: list[str]) -> str:
+    """What to write instead of a program or a recording that no command stands before."""
+    if words[0].endswith(".parquet") or Path(words[0]).is_file():
+        return (
+            f"is a file, and {group} takes programs (see sardonyx programs); for a recording of a "
+            f"real program: sardonyx crash-test search {shlex.quote(words[0])} --pool FILE "
+            "--recover 'CMD {pool}'"
+        )
+    return f"is no command of {group}; give {shlex.join(['sardonyx', group, 'run', *words])}"
 
 
 def _said(ctx: click.Context, name: str) -> bool:

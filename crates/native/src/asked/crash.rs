@@ -1,5 +1,5 @@
 //! What the commands of this door are asked.
-use sardonyx_question::{Bytes, Names, Pairs, Place, Question, question};
+use sardonyx_question::{Bytes, Given, Names, Pairs, Place, Question, Seconds, question};
 
 question! {
     /// Try each design by a plan of runs, all cut at every position.
@@ -25,6 +25,7 @@ question! {
         designs: Names = Names::of("sca,fca,co-located,co-located-cc,no-encryption,no-atomicity"),
         /// What reserve power drains at a cut: adr, eadr or none; or a CXL global persistent flush: gpf, gpf-failed,
         /// gpf-device or gpf-part.
+        #[schemars(extend("enum" = ["adr", "eadr", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"]))]
         platform: String = "adr".into(),
         /// Cores, each with a structure of its own.
         #[schemars(range(min = 1, max = 64))]
@@ -33,10 +34,10 @@ question! {
         #[schemars(range(min = 1, max = 1000000), extend("rare" = true))]
         transactions: Option<u64>,
         /// Size of a transaction's item: 64 to 4K.
-        #[schemars(extend("value" = "BYTES", "rare" = true))]
+        #[schemars(range(min = 64, max = 4096), extend("value" = "BYTES", "rare" = true))]
         transaction_size: Option<Bytes>,
         /// Size of each structure after setup: 4K to 1G.
-        #[schemars(extend("value" = "BYTES", "rare" = true))]
+        #[schemars(range(min = 4096, max = 1_073_741_824), extend("value" = "BYTES", "rare" = true))]
         footprint: Option<Bytes>,
         /// Plant this mistake in the program's transactions.
         mutant: Option<String>,
@@ -53,7 +54,7 @@ question! {
         #[schemars(extend("rare" = true))]
         no_log: bool,
         /// What a cut leaves whole while a line is being accepted: the line (lines) or each 8 bytes (words).
-        #[schemars(extend("rare" = true))]
+        #[schemars(extend("enum" = ["lines", "words"], "rare" = true))]
         tear: String = "lines".into(),
         /// Have an attacker change the medium, after cuts and in runs; default: for designs with integrity.
         attack: Option<bool>,
@@ -63,6 +64,9 @@ question! {
         /// Check every Nth cut in full, the others by what it changed; 1: every cut.
         #[schemars(range(min = 1), extend("rare" = true))]
         full: u64 = 509,
+        /// Directory of replay files.
+        #[schemars(extend("short" = "o", "rare" = true))]
+        out: Place = Place("results/crash".into()),
         /// Threads; 0 for one a processor.
         #[schemars(range(max = 1024), extend("short" = "j", "rare" = true))]
         jobs: u64,
@@ -71,7 +75,7 @@ question! {
         cuts: String = "all".into(),
         /// Go on with further seeds for this time per design: 90s, 10m or 2h.
         #[schemars(extend("value" = "TIME"))]
-        thorough: Option<String>,
+        thorough: Option<Seconds>,
     }
 }
 
@@ -90,6 +94,7 @@ question! {
         designs: Names = Names::of("sca,fca,co-located,co-located-cc,no-encryption,no-atomicity"),
         /// What reserve power drains at a cut: adr, eadr or none; or a CXL global persistent flush: gpf, gpf-failed,
         /// gpf-device or gpf-part.
+        #[schemars(extend("enum" = ["adr", "eadr", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"]))]
         platform: String = "adr".into(),
         /// Cores, each with a structure of its own.
         #[schemars(range(min = 1, max = 64))]
@@ -98,10 +103,10 @@ question! {
         #[schemars(range(min = 1, max = 1000000))]
         transactions: Option<u64>,
         /// Size of a transaction's item: 64 to 4K.
-        #[schemars(extend("value" = "BYTES"))]
+        #[schemars(range(min = 64, max = 4096), extend("value" = "BYTES"))]
         transaction_size: Option<Bytes>,
         /// Size of each structure after setup: 4K to 1G.
-        #[schemars(extend("value" = "BYTES"))]
+        #[schemars(range(min = 4096, max = 1_073_741_824), extend("value" = "BYTES"))]
         footprint: Option<Bytes>,
         /// Plant this mistake in the program's transactions.
         mutant: Option<String>,
@@ -118,7 +123,7 @@ question! {
         #[schemars(extend("rare" = true))]
         no_log: bool,
         /// What a cut leaves whole while a line is being accepted: the line (lines) or each 8 bytes (words).
-        #[schemars(extend("rare" = true))]
+        #[schemars(extend("enum" = ["lines", "words"], "rare" = true))]
         tear: String = "lines".into(),
         /// Have an attacker change the medium, after cuts and in runs; default: for designs with integrity.
         attack: Option<bool>,
@@ -128,12 +133,16 @@ question! {
         /// Check every Nth cut in full, the others by what it changed; 1: every cut.
         #[schemars(range(min = 1), extend("rare" = true))]
         full: u64 = 509,
+        /// Directory of replay files.
+        #[schemars(extend("short" = "o", "rare" = true))]
+        out: Place = Place("results/crash".into()),
         /// Threads; 0 for one a processor.
         #[schemars(range(max = 1024), extend("short" = "j", "rare" = true))]
         jobs: u64,
         /// Which cuts: all, a number of positions drawn from the seed, or at:N for one.
         cuts: String = "all".into(),
         /// Lines of counters: apart, packed (log and data share), interleaved (cores too).
+        #[schemars(extend("enum" = ["apart", "packed", "interleaved"]))]
         sharing: String = "apart".into(),
     }
 }
@@ -151,6 +160,7 @@ question! {
         designs: Names = Names::of("sca,fca,co-located,co-located-cc,no-encryption,no-atomicity"),
         /// What reserve power drains at a cut: adr, eadr or none; or a CXL global persistent flush: gpf, gpf-failed,
         /// gpf-device or gpf-part.
+        #[schemars(extend("enum" = ["adr", "eadr", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"]))]
         platform: String = "adr".into(),
         /// Cores, each with a structure of its own.
         #[schemars(range(min = 1, max = 64))]
@@ -159,10 +169,10 @@ question! {
         #[schemars(range(min = 1, max = 1000000))]
         transactions: Option<u64>,
         /// Size of a transaction's item: 64 to 4K.
-        #[schemars(extend("value" = "BYTES"))]
+        #[schemars(range(min = 64, max = 4096), extend("value" = "BYTES"))]
         transaction_size: Option<Bytes>,
         /// Size of each structure after setup: 4K to 1G.
-        #[schemars(extend("value" = "BYTES"))]
+        #[schemars(range(min = 4096, max = 1_073_741_824), extend("value" = "BYTES"))]
         footprint: Option<Bytes>,
         /// Plant this mistake in the program's transactions.
         mutant: Option<String>,
@@ -176,6 +186,7 @@ question! {
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
         set: Pairs,
         /// Lines of counters: apart, packed (log and data share), interleaved (cores too).
+        #[schemars(extend("enum" = ["apart", "packed", "interleaved"]))]
         sharing: String = "apart".into(),
     }
 }
@@ -195,6 +206,7 @@ question! {
         designs: Names = Names::of("sca,fca,co-located,co-located-cc,no-encryption,no-atomicity"),
         /// What reserve power drains at a cut: adr, eadr or none; or a CXL global persistent flush: gpf, gpf-failed,
         /// gpf-device or gpf-part.
+        #[schemars(extend("enum" = ["adr", "eadr", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"]))]
         platform: String = "adr".into(),
         /// Cores, each with a structure of its own.
         #[schemars(range(min = 1, max = 64))]
@@ -203,10 +215,10 @@ question! {
         #[schemars(range(min = 1, max = 1000000))]
         transactions: Option<u64>,
         /// Size of a transaction's item: 64 to 4K.
-        #[schemars(extend("value" = "BYTES", "rare" = true))]
+        #[schemars(range(min = 64, max = 4096), extend("value" = "BYTES", "rare" = true))]
         transaction_size: Option<Bytes>,
         /// Size of each structure after setup: 4K to 1G.
-        #[schemars(extend("value" = "BYTES", "rare" = true))]
+        #[schemars(range(min = 4096, max = 1_073_741_824), extend("value" = "BYTES", "rare" = true))]
         footprint: Option<Bytes>,
         /// Plant this mistake in the program's transactions.
         mutant: Option<String>,
@@ -250,8 +262,88 @@ question! {
     }
 }
 
-impl Question for CrashRun {}
-impl Question for CrashOnce {}
-impl Question for CrashStages {}
-impl Question for CrashExhaustive {}
+impl Question for CrashRun {
+    fn check(&self, _: &Given) -> Result<(), String> {
+        named(&self.programs)?;
+        logged(self.no_log, self.mutant.as_deref())?;
+        torn(&self.tear, &self.platform)?;
+        count(&self.cuts)
+    }
+}
+
+impl Question for CrashOnce {
+    fn check(&self, _: &Given) -> Result<(), String> {
+        named(&self.programs)?;
+        logged(self.no_log, self.mutant.as_deref())?;
+        torn(&self.tear, &self.platform)?;
+        let Some(at) = self.cuts.strip_prefix("at:") else {
+            return count(&self.cuts);
+        };
+        match at.parse::<u64>() {
+            Ok(at) if i64::try_from(at).is_ok() => Ok(()),
+            _ => Err(format!(
+                "--cuts {}: give a position, as in at:812",
+                self.cuts
+            )),
+        }
+    }
+}
+
+impl Question for CrashStages {
+    fn check(&self, _: &Given) -> Result<(), String> {
+        named(&self.programs)
+    }
+}
+
+impl Question for CrashExhaustive {
+    fn check(&self, _: &Given) -> Result<(), String> {
+        named(&self.programs)?;
+        logged(self.no_log, self.mutant.as_deref())?;
+        let Some(order) = self.order.as_deref().filter(|order| *order != "start") else {
+            return Ok(());
+        };
+        if order.split(',').all(|number| number.parse::<u16>().is_ok()) {
+            return Ok(());
+        }
+        Err(format!(
+            "--order {order}: give numbers with commas between, as a violation prints them"
+        ))
+    }
+}
+
 impl Question for CrashReplay {}
+
+fn named(programs: &[String]) -> Result<(), String> {
+    if programs.is_empty() {
+        return Err("no program is named; sardonyx programs lists them, all is all".into());
+    }
+    Ok(())
+}
+
+/// Refuses a mistake in a log that is not there.
+fn logged(no_log: bool, mutant: Option<&str>) -> Result<(), String> {
+    match mutant.filter(|_| no_log) {
+        Some(mutant) => Err(format!(
+            "--no-log: there is no log to plant {mutant} in; leave one out"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Refuses torn lines where the platform says what a cut leaves.
+fn torn(tear: &str, platform: &str) -> Result<(), String> {
+    if tear != "lines" && platform != "adr" {
+        return Err(format!(
+            "--tear {tear}: is for --platform adr; {platform} says its own"
+        ));
+    }
+    Ok(())
+}
+
+fn count(cuts: &str) -> Result<(), String> {
+    let number = cuts.parse::<i64>();
+    if cuts == "all" || number.is_ok_and(|number| number > 0) {
+        return Ok(());
+    }
+    Err(format!("--cuts {cuts}: give \"all\" or a number of cuts"))
+}

@@ -1,8 +1,8 @@
 //! What the commands of this door are asked.
 use std::path::Path;
 
-use sardonyx_workload as workload;
 use sardonyx_question::{Bytes, Document, Given, Names, Pairs, Place, Question, question};
+use sardonyx_workload as workload;
 
 question! {
     /// Run designs on traces: a table, results.json, results.parquet and report.html.
@@ -446,13 +446,20 @@ impl Question for Compare {
 /// How many of the workloads are programs, as no file is called; an error if an option has nothing that it could be of.
 fn ran(workloads: &[String], given: &Given) -> Result<usize, String> {
     let known = workload::all();
-    let is_program = |name: &&String| known.iter().any(|p| p.name == **name) && !Path::new(name).exists();
+    let is_program =
+        |name: &&String| known.iter().any(|p| p.name == **name) && !Path::new(name).exists();
     let programs = workloads.iter().filter(is_program).count();
     if programs == 0 {
-        given.idle(&["transactions", "transaction_size", "footprint"], "without a program")?;
+        given.idle(
+            &["transactions", "transaction_size", "footprint"],
+            "without a program",
+        )?;
     }
     if programs == workloads.len() {
-        given.idle(&["limit", "addresses", "arrivals", "sample"], "without a trace")?;
+        given.idle(
+            &["limit", "addresses", "arrivals", "sample"],
+            "without a trace",
+        )?;
     }
     Ok(programs)
 }

@@ -213,7 +213,14 @@ impl Question for TraceRecord {
         let pages = self.pages.as_deref().unwrap_or(first);
         let chosen = format!("with --level {level} --pages {pages}");
         if !below {
-            let of_caches = ["l1", "l2", "llc", "non_inclusive", "clearing", "kernel_instructions"];
+            let of_caches = [
+                "l1",
+                "l2",
+                "llc",
+                "non_inclusive",
+                "clearing",
+                "kernel_instructions",
+            ];
             given.idle(&of_caches, &chosen)?;
         }
         if !below || pages != "sequential" {
@@ -223,7 +230,10 @@ impl Question for TraceRecord {
             given.idle(&["memory"], &chosen)?;
         }
         if self.clearing == "none" {
-            given.idle(&["kernel_instructions"], &format!("{chosen} --clearing none"))?;
+            given.idle(
+                &["kernel_instructions"],
+                &format!("{chosen} --clearing none"),
+            )?;
         }
         if !self.pc {
             given.idle(&["rest"], "without --pc")?;

@@ -1,4 +1,4 @@
-"""How ``sardonyx crash`` shows what came of its runs. Left out: what is asked."""
+"""How ``crash`` shows what came of its runs. Left out: what is asked."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from sardonyx.cli.crash.attacks import not_promised, show_attacks
-from sardonyx.cli.crash.proofs import tell
+from sardonyx.crashes.attacks import not_promised, show_attacks
+from sardonyx.crashes.proofs import tell
 from sardonyx.draw.grid import grid, numbers
 
 #: The counts in the table's columns.

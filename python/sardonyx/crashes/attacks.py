@@ -1,4 +1,4 @@
-"""How ``sardonyx crash`` shows what came of attacks: a row a design and a time, a column a kind.
+"""How ``crash`` shows what came of attacks: a row a design and a time, a column a kind.
 
 Left out: what is asked (``crash``), and everything that computes.
 """

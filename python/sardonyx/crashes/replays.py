@@ -9,22 +9,34 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from sardonyx import _core
-from sardonyx.cli.common import note
+from sardonyx.api.asked import CrashOnce, CrashRun
+from sardonyx.crashes.attacks import not_promised
 from sardonyx.files import FileError, read_text, write_text
 from sardonyx.questions import AttackAsked, CrashQuestion, ProgramSource
+from sardonyx.runs import scheduler
 from sardonyx.runs.crashes import RECOVERY_CUTS
+from sardonyx.runs.scheduler import Watch
 from sardonyx.values import read as read_value
 
-#: The folder of replay files if neither ``--out`` nor ``--json`` names one.
-FOLDER = Path("results") / "crash"
 #: A file with more bytes than this is not a replay file.
 MOST_BYTES = 2**22
+
+
+#: The command that makes the violation of a run again.
+Again: TypeAlias = Callable[[dict[str, Any], dict[str, Any]], str]
+
+
+def of(asked: CrashRun | CrashOnce) -> Replays:
+    """Where the replay files of a command go; an error unless they can be put there."""
+    if asked.out.exists() and not asked.out.is_dir():
+        raise _core.SardonyxError(f"--out {asked.out}: is not a directory; name one")
+    return Replays(asked.out, asked.machine, asked.set, not asked.no_log)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +44,19 @@ class Replays:
     """Where the replay files of a command go, and what they all say of it."""
 
     folder: Path
-    prefix: str
     machine: str
     settings: Sequence[tuple[str, str]]
     software_log: bool
+
+    def write(self, runs: Sequence[dict[str, Any]]) -> Again:
+        """Write a file for each violation, and give the command of each by its place."""
+        lines = {
+            (number, id(each)): self.line(run, each)
+            for number, run in enumerate(runs)
+            for each in (*run["violations"], *not_promised(run))
+        }
+        places = {id(run): number for number, run in enumerate(runs)}
+        return lambda run, violation: lines[places[id(run)], id(violation)]
 
     def line(self, run: Mapping[str, Any], violation: Mapping[str, Any]) -> str:
         """The command that makes the violation's cut alone; its file is written."""
@@ -43,7 +64,7 @@ class Replays:
         design = re.sub(r"[^A-Za-z0-9+-]+", "-", run["design"])
         attack = violation.get("attack")
         kind = f"{attack['when']}-{attack['kind']}" if attack else violation["kind"]
-        target = self.folder / f"{self.prefix}{run['program']}-{design}-{kind}.json"
+        target = self.folder / f"{run['program']}-{design}-{kind}.json"
         document = {
             "sardonyx": _core.VERSION,
             "violation": violation["history"][0],
@@ -93,7 +114,7 @@ def _text(document: Mapping[str, Any]) -> str:
     return re.sub(r"\[\s+(\d+),\s+(\d+),\s+(\d+)\s+\]", r"[\1, \2, \3]", text)
 
 
-def read(path: Path, threads: int) -> CrashQuestion:
+def read(path: Path, threads: int, watch: Watch | None) -> CrashQuestion:
     """What a replay file asks; an error that says what to name if it is none."""
     try:
         if path.stat().st_size > MOST_BYTES:
@@ -111,11 +132,6 @@ def read(path: Path, threads: int) -> CrashQuestion:
     if asked.cut is None:
         raise _core.SardonyxError(f"{path}: names no cut; write the file again")
     if document.get("sardonyx") != _core.VERSION:
-        note(f"{path} is of Sardonyx {document.get('sardonyx')}: the run may be another by now")
+        old = f"{path} is of Sardonyx {document.get('sardonyx')}: the run may be another by now"
+        scheduler.tell(watch, old)
     return asked
-
-
-def check_folder(folder: Path) -> None:
-    """An error unless files can be put there later."""
-    if folder.exists() and not folder.is_dir():
-        raise _core.SardonyxError(f"--out {folder}: is not a directory; name one")

@@ -1,0 +1,1 @@
+"""Cutting the power of programs over designs: runs, plans of runs, all orders, replays."""
