@@ -99,12 +99,15 @@ def pages() -> dict[Path, str]:
     commands = {each: json.loads(_core.command(each)) for each in sorted(_core.commands())}
     return {
         PACKAGE / "questions.py": HEAD + "".join(f"\n\n{part}" for part in _parts(questions)),
-        PACKAGE / "api/asked.pyi": ASKED
-        + "".join(f"\n{_asked(*each)}" for each in commands.items()).replace(
-            "...\n\nclass P", "...\nclass P"
-        ),
+        PACKAGE / "api/asked.pyi": ASKED + _classes(commands),
         PACKAGE / "api/__init__.pyi": API + "".join(_function(*each) for each in commands.items()),
     }
+
+
+def _classes(commands: Mapping[str, Schema]) -> str:
+    """The questions of all commands; empty ones stand together."""
+    text = "".join(f"\n{_asked(*each)}" for each in commands.items())
+    return re.sub(r"(: \.\.\.\n)\n(?=class \w+\(Asked\): \.\.\.)", r"\1", text)
 
 
 def _asked(command: str, schema: Schema) -> str:

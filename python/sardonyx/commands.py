@@ -99,12 +99,11 @@ def _word(command: str, word: object, file: Path) -> str:
 @lru_cache
 def _parameters(command: str) -> dict[str, Any]:
     """The options of a command by their names in Python."""
-    import typer.main
     from typer import Context
 
     from sardonyx.cli import app
 
-    found: Any = typer.main.get_command(app)
+    found: Any = app
     for word in command.split():
         names = found.list_commands(Context(found)) if hasattr(found, "list_commands") else []
         if word not in names:

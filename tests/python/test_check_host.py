@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from sardonyx.cli import app
-from typer.testing import CliRunner
 
 HEAD = "view,event,tag,ps,bytes"
 Row = tuple[str, str, int, int, int]

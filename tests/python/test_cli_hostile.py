@@ -24,12 +24,13 @@ import time
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.exceptions import ClickException
 from sardonyx import cli, layers
 from sardonyx.cli.terminal import visible
 from test_options import FORMS, asked, commands, folder
-from typer._click.exceptions import ClickException
 
 TRACES = Path(__file__).resolve().parents[2] / "traces"
 __all__ = ["folder"]  # a fixture of every test here
@@ -85,10 +86,18 @@ def numbers() -> list[tuple[str, str]]:
     return [
         (command, max(param.opts, key=len))
         for command, made in commands().items()
+        if hasattr(made, "question")
         for param in made.params
-        if getattr(getattr(param, "type_descriptor", None), "annotation", None) in (int, float)
+        if {"integer", "number"} & {*_kinds(made.question.get(param.name, {}))}
         and param.param_type_name == "option"
     ]
+
+
+def _kinds(field: dict[str, Any]) -> list[str]:
+    kinds = field.get("type", [])
+    return (
+        [] if "format" in field and "string" in kinds else [kinds] * isinstance(kinds, str) or kinds
+    )
 
 
 @pytest.mark.parametrize("command", FORMS)
@@ -102,13 +111,10 @@ def test_a_number_without_sense_is_refused_by_every_option(command: str) -> None
 
 def test_there_are_numbers_and_each_has_bounds() -> None:
     assert len(numbers()) > 60
-    for command, made in commands().items():
-        for param in made.params:
-            kind = getattr(getattr(param, "type_descriptor", None), "annotation", None)
-            if kind in (int, float) and param.param_type_name == "option":
-                assert param.type_descriptor.parameter_info.min is not None, (
-                    f"{command} {param.opts}"
-                )
+    for command, option in numbers():
+        wanted = option.lstrip("-").replace("-", "_")
+        field = commands()[command].question.get(wanted, {"minimum": 0})
+        assert "minimum" in field, f"{command} {option}"
 
 
 #: What could stand for a number in a word: of sizes, shares, limits, windows, brackets.
@@ -317,7 +323,7 @@ def test_everything_for_people_goes_through_one_console() -> None:
     assert found == {
         ("help.py", "console = Console(highlight=False, markup=False, emoji=False)"),
         ("common.py", "sys.stdout.write(text)"),  # JSON
-        ("__init__.py", 'sys.stderr.write(f"{message()}\\n")'),  # help
+        ("__init__.py", 'sys.stderr.write(f"{error.format_message()}\\n")'),  # help
     }
 
 

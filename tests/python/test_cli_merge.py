@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from sardonyx.cli import app
 from sardonyx.runs import merging
 from test_cli_native import sardonyx
-from typer.testing import CliRunner
 
 PAGE = 4096
 MEASURED = Path(__file__).resolve().parents[2] / "crates/merge/tests/kernel/linux-6.18.csv"

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from sardonyx import cli
-from typer.testing import CliRunner
 
 CASES = Path(__file__).parents[2] / "crates/crash-files/tests/programs/cases.c"
 #: On what a fault shows; all others show on ``ordered``.

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from sardonyx._core import SardonyxError
 from sardonyx.cli import app
 from sardonyx.runs import accesses
 from sardonyx.runs.curves import agreement, read_measured, shipped
-from typer.testing import CliRunner
 
 HEAD = "reads_percent,gb_per_s,read_ns\n"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from sardonyx import cli
 from sardonyx.simulator import doctor
-from typer.testing import CliRunner
 
 
 def found(*words: str) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
 from sardonyx import cli
 from sardonyx.answer import Answer
@@ -17,7 +18,6 @@ from sardonyx.simulator.explore import said, tell
 from sardonyx.studies import explore as study
 from sardonyx.studies.explore import LEAST, Candidate, Exploration, Explored, Tried, splits
 from sardonyx.sweeps.table import Goal
-from typer.testing import CliRunner
 
 K = 1024
 

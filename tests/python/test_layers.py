@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 import sardonyx
+from click.testing import CliRunner
 from sardonyx import cli, layers
 from sardonyx.sweeps import reading
-from typer.testing import CliRunner
 
 EXAMPLES = Path(__file__).parents[2] / "docs/examples"
 ESD, ZEROS = EXAMPLES / "esd_in_python.py", EXAMPLES / "zero_lines.py"
@@ -253,8 +253,6 @@ def test_what_other_processes_run_must_be_in_a_file(tmp_path: Path) -> None:
     for each in (made, name, f"{name}+sca", f"sca@{name}"):
         with pytest.raises(sardonyx.SardonyxError, match=said):
             sweep(out, designs=[each, "sca"])
-        with pytest.raises(sardonyx.SardonyxError, match=said):
-            sardonyx.crash("queue", designs=[each])
     with pytest.raises(sardonyx.SardonyxError, match=said):
         sweep(out, axes={"design": [made, "sca"]})
     with pytest.raises(sardonyx.SardonyxError, match=said):

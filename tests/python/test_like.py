@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import sardonyx
+from click.testing import CliRunner
 from sardonyx import cli
-from typer.testing import CliRunner
 
 #: What both say of themselves.
 SHARES = ("duplicate_rate", "zero_rate")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 import sardonyx
+from click.testing import CliRunner
 from sardonyx import cli
-from typer.testing import CliRunner
 
 MIX = "mix:redis,cc1,synth:rung-60"
 

@@ -18,8 +18,9 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
-import typer.main
+import typer
 from sardonyx import _core, cli
 from sardonyx.cli import common
 from sardonyx.cli.forms import Options
@@ -217,7 +218,7 @@ def commands() -> dict[str, Any]:
             else:
                 yield " ".join((*words, name)), found
 
-    return dict(below(typer.main.get_command(cli.app), ()))
+    return dict(below(cli.app, ()))
 
 
 @pytest.fixture(autouse=True)
@@ -295,8 +296,8 @@ def asked(line: str) -> tuple[list[str], str]:
         patch.setattr("pathlib.Path.write_bytes", lambda *_: 0)
         try:
             with redirect_stdout(StringIO()) as out:
-                cli.app(shlex.split(line), prog_name="sardonyx", standalone_mode=False)
-        except (Asked, typer.Exit):
+                cli.app.main(shlex.split(line), prog_name="sardonyx", standalone_mode=False)
+        except (Asked, click.exceptions.Exit, typer.Exit):
             pass
         shutil.rmtree("images", ignore_errors=True)
         return [*questions, out.getvalue()], said.getvalue()

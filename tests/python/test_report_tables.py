@@ -7,8 +7,8 @@ import re
 
 import pytest
 from rich.console import Console, RenderableType
-from sardonyx.draw.tables import claims_table, compare_table
 from sardonyx.papers import esd
+from sardonyx.report.tables import claims_table, compare_table
 from sardonyx.runs.comparison import Comparison
 from test_report_fixture import compared, invented_document
 from test_report_results import tiny

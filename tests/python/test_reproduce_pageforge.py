@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sardonyx
 from sardonyx import _core
 from sardonyx.draw.figure import Figure
 from sardonyx.papers import pageforge
@@ -142,8 +143,8 @@ def test_one_application_alone_and_wishes_that_cannot_be() -> None:
     assert {point.trace for point in alone.points} == {"moses"}
     with pytest.raises(_core.SardonyxError, match=r"moose: no such image.*moses"):
         reproduction.plan(Asked(["moose"], "pageforge"))
-    with pytest.raises(_core.SardonyxError, match="--copies 3"):
-        reproduction.plan(Asked([], "pageforge", copies=3))
+    with pytest.raises(_core.SardonyxError, match="copies 3: does nothing for pageforge; leave"):
+        sardonyx.reproduce("pageforge", copies=3)
     wrong = TimedRuns([TimedPoint("silo", "ksm")], sets=(("window.msec", "3"),))
     with pytest.raises(_core.SardonyxError, match=r"window\.ms"):
         wrong.check()

@@ -19,7 +19,7 @@ from sardonyx.values import read
 PACKAGE = Path(sardonyx.__file__).parent
 #: Each room may import those before it.
 ROOMS = (
-    "runs", "sweeps", "papers", "studies", "draw", "report", "api", "simulator", "tracing",
+    "runs", "sweeps", "draw", "papers", "studies", "report", "api", "simulator", "tracing",
     "merging", "crashes", "cli",
 )  # fmt: skip
 

@@ -11,7 +11,6 @@ import forest
 import pytest
 from rich.console import Console
 from sardonyx import _core
-from sardonyx.draw.tables import cells_table
 from sardonyx.papers.claims import Claim, ClaimRow
 from sardonyx.papers.indices import shares
 from sardonyx.papers.reproduction import Asked, BesidePaper
@@ -20,6 +19,7 @@ from sardonyx.papers.sampling import Judged, Sampling, population
 from sardonyx.papers.worlds import joined, within
 from sardonyx.questions import ProgramSource
 from sardonyx.report import sampled
+from sardonyx.report.tables import cells_table
 from sardonyx.runs.jobs import Simulations
 from sardonyx.runs.results import Machine, Results, Run
 from sardonyx.studies import reproductions

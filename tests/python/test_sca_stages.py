@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from sardonyx.draw.tables import exhibit_table
 from sardonyx.papers.claims import Claim, ClaimRow
 from sardonyx.papers.reproduction import BesidePaper, Exhibit
 from sardonyx.papers.sca import stages
 from sardonyx.questions import CrashQuestion, ProgramSource
 from sardonyx.report import write_report
+from sardonyx.report.tables import exhibit_table
 from sardonyx.runs.results import ResultsError
 from test_report_fixture import compared
 

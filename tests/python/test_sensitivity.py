@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 import sardonyx
 from sardonyx import _core
-from sardonyx.draw.flips import sensitivity_table, where
 from sardonyx.papers.reproduction import Asked
 from sardonyx.report import write_report
+from sardonyx.report.flips import sensitivity_table, where
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.conclusions import conclusions, differs, says
 from sardonyx.runs.results import Results, Run

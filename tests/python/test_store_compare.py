@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from sardonyx.cli import app
-from typer.testing import CliRunner
 
 
 def run(*arguments: str) -> tuple[int, str]:

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from sardonyx.cli import app
 from test_cli_native import sardonyx
-from typer.testing import CliRunner
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from sardonyx import cli
 from sardonyx.runs.results import Results, Run
 from test_cli_fixture import Program, bad_input
-from typer.testing import CliRunner
 
 TRACE = "synth:rung-60:3000"
 DESIGNS = ("baseline", "esd")

@@ -84,7 +84,12 @@ impl<'de> Deserialize<'de> for Seconds {
         let seconds = number.map(|number: f64| number * unit);
         match seconds.filter(|seconds| seconds.is_finite() && *seconds > 0.0) {
             Some(seconds) => Ok(Seconds(seconds)),
-            None => Err(D::Error::custom(TIME)),
+            None => {
+                let shown = given
+                    .as_str()
+                    .map_or_else(|| given.to_string(), str::to_owned);
+                Err(D::Error::custom(format_args!("{shown}{TIME}")))
+            }
         }
     }
 }

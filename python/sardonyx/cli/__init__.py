@@ -1,8 +1,7 @@
-"""The command line: ``sardonyx`` and its commands, one file each, each a thin call of the library.
+"""The command line: ``sardonyx`` and its commands, each made of its question when it is asked for.
 
-Standard output carries results, standard error progress and errors. A new command is a file here
-and a line in ``COMMANDS``; its module is imported when it is called. Left out: everything that
-computes.
+Standard output carries results, standard error progress and errors. The commands are those of
+``sardonyx.known``. Left out: everything that computes.
 """
 
 from __future__ import annotations
@@ -12,170 +11,102 @@ import signal
 import sys
 import threading
 from importlib import import_module
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Any
 
-import typer
-from typer._click.shell_completion import CompletionItem
-from typer.main import get_command, get_group
+import click
+from click.shell_completion import CompletionItem, get_completion_class
+from typer.main import get_group
 
-from sardonyx import _core, known
-from sardonyx.cli import derived
-from sardonyx.cli.common import (
-    BAD_INPUT,
-    INTERRUPTED,
-    LEFT_BY_SIGNAL,
-    add_command,
-    fail,
-    out,
-)
-from sardonyx.cli.help import CONTEXT, Group
+from sardonyx import _core
+from sardonyx.api.asked import schema_of
+from sardonyx.cli.common import BAD_INPUT, INTERRUPTED, LEFT_BY_SIGNAL, fail, out
+from sardonyx.cli.derived import Command, Group
+from sardonyx.cli.help import CONTEXT, first_line, of_group
 from sardonyx.cli.terminal import discard, write_in_any_encoding
+from sardonyx.known import COMMANDS, GROUPS
 from sardonyx.signals import Ended, handle_signals
 
-#: The commands in the order of the help, each with its module here and its line there. The module
-#: has the function of the name, or the commands below it as ``app``. The lines are those of the
-#: commands, which need not be imported for them.
-COMMANDS = {
-    "trace": (
-        "",
-        "Record programs; look at traces, check, convert, generate, cut and mix them.",
-    ),
-    "compare": (
-        "compare",
-        "Run designs on traces: a table, results.json, results.parquet and report.html.",
-    ),
-    "report": (
-        "report",
-        "Print the table of saved results again and rewrite their report.html.",
-    ),
-    "diff": (
-        "diff",
-        "Compare two results: settings that differ, then figures, the largest change first.",
-    ),
-    "sweep": (
-        "sweep",
-        "Run every point of a sweep; DIR/results.parquet has a row a point, in the file's order.",
-    ),
-    "explore": (
-        "explore",
-        "Say what to build: the best designs and sizes of their tables under a budget of memory.",
-    ),
-    "curve": (
-        "curve",
-        "Draw a memory's latency against its bandwidth, beside published measurements.",
-    ),
-    "reproduce": (
-        "reproduce",
-        "Print every claim of a paper beside our figure, and draw its figures.",
-    ),
-    "crash": (
-        "",
-        "Cut the power at every position of a run, recover, and check what is left.",
-    ),
-    "crash-test": (
-        "crash_test",
-        "Cut a recorded program at every fence, and run its own recovery on what could be left.",
-    ),
-    "merge": (
-        "merge",
-        "Merge equal pages of real page images, as the kernel does and as PageForge does.",
-    ),
-    "store": (
-        "store",
-        "Block stores that keep equal blocks once: a resistive CAM and its conventional rival.",
-    ),
-    "check-host": (
-        "check_host",
-        "Compare what controller, port and application measured; fail where they disagree.",
-    ),
-    "doctor": (
-        "doctor",
-        "Try what needs more than Sardonyx itself, and say what is missing and for what.",
-    ),
-    "designs": (
-        "lists",
-        "List the designs, each with a line and its source, and what may stand behind each.",
-    ),
-    "programs": ("lists", "List the persistent programs that compare takes, each with a line."),
-    "recordings": ("lists", "List the recordings that come with the program."),
-    "machines": ("lists", "List the machines that come with the program, each with its source."),
-    "show": (
-        "lists",
-        "Print a machine's effective configuration as TOML: every key, with what is assumed.",
-    ),
-}
-#: The settings that all commands share.
-SHARED: dict[str, Any] = {
-    "pretty_exceptions_enable": False,
-    "rich_markup_mode": "rich",
-    "context_settings": CONTEXT,
+#: Where each shell looks for what completes a program's words, below the user's home.
+COMPLETIONS = {
+    "bash": ".local/share/bash-completion/completions/sardonyx",
+    "fish": ".config/fish/completions/sardonyx.fish",
+    "zsh": ".zfunc/_sardonyx",
 }
 
 
-class Commands(Group):
-    """The commands of the table, each made when it is asked for."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.commands: dict[str, Any] = dict.fromkeys(COMMANDS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name in self.commands and self.commands[cmd_name] is None:
-            self.commands[cmd_name] = _made(cmd_name)
-        return self.commands.get(cmd_name)
-
-    def line(self, ctx: Any, name: str) -> str:
-        return COMMANDS[name][1]
-
-    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        return [
-            CompletionItem(name, help=line)
-            for name, (_, line) in COMMANDS.items()
-            if name.startswith(incomplete)
-        ] or super().shell_complete(ctx, incomplete)
+#: What is not yet made of its question.
+TYPED = {"crash-test": "crash_test", "store": "store"}
 
 
-def _made(name: str) -> Any:
-    if name in known.COMMANDS and name not in known.GROUPS:
-        return derived.Command(name)
-    if not COMMANDS[name][0]:
-        return derived.Group(name)
-    module = import_module(f"sardonyx.cli.{COMMANDS[name][0]}")
-    if hasattr(module, "app"):
-        made: Any = get_group(module.app)
-        made.name = name
-        for command in known.COMMANDS:
-            group, _, word = command.partition(" ")
-            if group == name and word:
-                made.add_command(derived.Command(command), word)
-        return made
-    alone = typer.Typer(add_completion=False, **SHARED)
-    add_command(alone, getattr(module, name.replace("-", "_")), name=name)
-    return get_command(alone)
+class Commands(click.Group):
+    """The first words of all commands."""
+
+    def list_commands(self, _: click.Context) -> list[str]:
+        return [*dict.fromkeys(command.split()[0] for command in COMMANDS), *TYPED]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name in TYPED:
+            made = get_group(import_module(f"sardonyx.cli.{TYPED[name]}").app)
+            made.name = name
+            return made  # type: ignore[return-value]
+        if name in GROUPS:
+            return Group(name)
+        return Command(name) if name in COMMANDS else None
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        lines = {name: line_of(name) for name in self.list_commands(ctx)}
+        formatter.write(of_group(self, ctx, lines))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        fitting = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        items = [CompletionItem(name, help=line_of(name)) for name in fitting]
+        return items or super().shell_complete(ctx, incomplete)
 
 
-app = typer.Typer(
-    name="sardonyx",
-    cls=Commands,
-    help="Simulate persistent, encrypted, deduplicated main memory, with every byte real.",
-    no_args_is_help=True,
-    **SHARED,
-)
+def line_of(name: str) -> str:
+    """What the list of commands says of one."""
+    return GROUPS.get(name) or first_line(schema_of(name)["description"])
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
         out.print(f"sardonyx {_core.VERSION}")
-        raise typer.Exit
+        ctx.exit()
 
 
-@app.callback()
-def top(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Simulate persistent, encrypted, deduplicated main memory, with every byte real."""
+def _install(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    if not asked or ctx.resilient_parsing:
+        return
+    shell = Path(os.environ.get("SHELL", "bash")).name
+    kind = get_completion_class(shell)
+    if kind is None or shell not in COMPLETIONS:
+        raise fail(f"{shell}: is not a shell that we complete for; those are bash, fish and zsh")
+    place = Path.home() / COMPLETIONS[shell]
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(kind(app, {}, "sardonyx", "_SARDONYX_COMPLETE").source(), encoding="utf-8")
+    out.print(f"{place}: is written; open a new {shell}")
+    if shell == "zsh":
+        out.print("~/.zshrc needs `fpath+=~/.zfunc; autoload -Uz compinit; compinit`")
+    ctx.exit()
+
+
+app = Commands(
+    "sardonyx",
+    help="Simulate persistent, encrypted, deduplicated main memory, with every byte real.",
+    context_settings=CONTEXT,
+    no_args_is_help=True,
+    params=[
+        click.Option(
+            ["--version"], is_flag=True, callback=_version, is_eager=True, expose_value=False,
+            help="Print the version.",
+        ),
+        click.Option(
+            ["--install-completion"], is_flag=True, callback=_install, is_eager=True,
+            expose_value=False, help="Have the shell complete commands and names.",
+        ),
+    ],
+)  # fmt: skip
 
 
 def main() -> None:
@@ -207,29 +138,28 @@ def _run() -> int:
         if shown != argument:  # reports and JSON cannot have it
             return fail(f"{shown}: is not UTF-8; rename the file").exit_code
     try:
-        status = app(prog_name="sardonyx", standalone_mode=False)
-    except typer.Exit as end:
+        status: Any = app.main(prog_name="sardonyx", standalone_mode=False)
+    except click.exceptions.Exit as end:
         return end.exit_code
     except Ended as error:
         return fail(f"ended by {error}", LEFT_BY_SIGNAL + error.signal).exit_code
-    except (typer.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt):
         return fail("interrupted", INTERRUPTED).exit_code
     except SystemExit:  # Rich, when nobody reads the help
         return 0
     except OSError as error:  # help or the version, to where nothing can be written
         discard(sys.stdout)
         return fail(f"standard output: {error.strerror}").exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        sys.stderr.write(f"{error.format_message()}\n")
+        return BAD_INPUT
     except Exception as error:
-        if type(error).__name__ == "Exit":  # of a command that is made of its question
+        if type(error).__name__ == "Exit":
             return int(error.exit_code)  # type: ignore[attr-defined]
-        message = getattr(error, "format_message", None)
-        if message is None:
+        if not hasattr(error, "format_message"):
             raise
         # The parser of the command line has found an unknown option or a missing argument.
         context = getattr(error, "ctx", None)
         where = getattr(context, "command_path", "sardonyx")
-        if type(error).__name__ == "NoArgsIsHelpError":
-            sys.stderr.write(f"{message()}\n")
-            return BAD_INPUT
-        return fail(f"{message().rstrip('.')}; see `{where} --help`").exit_code
+        return fail(f"{error.format_message().rstrip('.')}; see `{where} --help`").exit_code
     return status if isinstance(status, int) else 0

@@ -15,7 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import click
 import typer
+from click.exceptions import Exit
 from rich.console import Console
 from rich.text import Text
 
@@ -47,13 +49,13 @@ out = Terminal(highlight=False, markup=False, emoji=False)
 err = Terminal(stderr=True, highlight=False, markup=False, emoji=False)
 
 
-def fail(message: str, status: int = BAD_INPUT) -> typer.Exit:
+def fail(message: str, status: int = BAD_INPUT) -> Exit:
     """Say what is wrong in one line and give the exception that ends the program."""
     words = " ".join(message.split())
     if len(words) > LONGEST:  # somebody's input, quoted
         words = f"{words[: LONGEST // 2]} .. {words[-LONGEST // 2 :]}"
     err.print(Text.assemble(("error: ", "bold red"), visible(words)), soft_wrap=True)
-    return typer.Exit(status)
+    return Exit(status)
 
 
 def note(line: str) -> None:
@@ -78,7 +80,7 @@ def errors_as_lines() -> Iterator[None]:
         raise fail("interrupted; no output was replaced", INTERRUPTED) from error
     except BrokenPipeError as error:
         discard(sys.stdout)
-        raise typer.Exit(0) from error
+        raise Exit(0) from error
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
@@ -122,7 +124,7 @@ def subcommands(
 def path_given(text: str) -> Path:
     """The path of an option or argument; ``Path("")`` would silently be the current directory."""
     if not text:
-        raise typer.BadParameter('the name is empty; give one, or "." for the current directory')
+        raise click.BadParameter('the name is empty; give one, or "." for the current directory')
     return Path(text)
 
 

@@ -1,7 +1,7 @@
 """What the shell completes: designs, machines, programs, recordings and keys.
 
 Each function gives what fits the word so far; where nothing fits, the shell completes files. The
-shells' scripts are Typer's: ``sardonyx --install-completion``.
+shells' scripts are click's: ``sardonyx --install-completion``.
 """
 
 from __future__ import annotations
@@ -61,6 +61,11 @@ def keys(ctx: Any, incomplete: str) -> list[str]:
     return _fitting([f"{key}=" for key in machine["parameters"]], incomplete)
 
 
+def nothing(_: Any, __: str) -> list[str]:
+    """Words of which we know none."""
+    return []
+
+
 #: What completes a parameter of this name.
 BY_PARAMETER: dict[str, Callable[[Any, str], list[str]]] = {
     "designs": lambda _, word: designs(word),
@@ -68,4 +73,8 @@ BY_PARAMETER: dict[str, Callable[[Any, str], list[str]]] = {
     "set": keys,
     "traces": lambda _, word: workloads(word),
     "programs": lambda _, word: programs(word),
+    "name": lambda _, word: machines(word),
+    "source": lambda _, word: traces(word),
+    "trace": lambda _, word: traces(word),
+    "recording": lambda _, word: traces(word),
 }

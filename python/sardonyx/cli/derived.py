@@ -36,6 +36,9 @@ from sardonyx.known import COMMANDS, GROUPS
 from sardonyx.sizes import size_text
 
 WHOLE = re.compile(r"\d{1,19}|-[1-9]\d{0,18}", re.ASCII)
+#: A word that is no command's name is an argument of the group's own command: ``merge IMAGE..`` is
+#: ``merge run IMAGE..``.
+ALONE = "run"
 JSON = "Write the same numbers as JSON to this file, or to standard output for -."
 
 
@@ -51,7 +54,7 @@ class Command(click.Command):
         if self.line.document:
             params.append(_option(["--json"], JSON, "FILE"))
         super().__init__(
-            name.split()[-1],
+            name.split()[-1] if name not in GROUPS else ALONE,
             params=params,
             help=" ".join(said.split()),
             callback=self._run,
@@ -129,10 +132,15 @@ class Group(click.Group):
     def __init__(self, name: str) -> None:
         super().__init__(name, help=GROUPS[name], context_settings=CONTEXT, no_args_is_help=True)
         made = (command.partition(" ") for command in COMMANDS)
-        self.words = [word for group, _, word in made if group == name and word]
+        self.words = [word or ALONE for group, _, word in made if group == name]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if self.name in COMMANDS and (not args or args[0] not in self.words):
+            args = [ALONE, *(args or ["--help"])]
+        return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if args[0] not in self.words and f"{self.name} run" in COMMANDS:
+        if args[0] not in self.words and f"{self.name} {ALONE}" in COMMANDS:
             raise fail(f"{args[0]}: {_remedy(str(self.name), args)}")
         return super().resolve_command(ctx, args)
 
@@ -140,10 +148,13 @@ class Group(click.Group):
         return self.words
 
     def get_command(self, _: click.Context, word: str) -> click.Command | None:
-        return Command(f"{self.name} {word}") if word in self.words else None
+        return Command(self._command(word)) if word in self.words else None
+
+    def _command(self, word: str) -> str:
+        return f"{self.name} {word}" if f"{self.name} {word}" in COMMANDS else str(self.name)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        lines = {word: schema_of(f"{self.name} {word}")["description"] for word in self.words}
+        lines = {word: schema_of(self._command(word))["description"] for word in self.words}
         formatter.write(of_group(self, ctx, lines))
 
 
@@ -204,12 +215,9 @@ def _option(
 
 
 def _completing(name: str) -> Any:
-    found = complete.BY_PARAMETER.get(name)
-    if found is None:
-        return None
-
     def completed(ctx: click.Context, _: click.Parameter, word: str) -> list[CompletionItem]:
-        return [CompletionItem(each) for each in found(ctx, word)]
+        found = complete.BY_PARAMETER.get(name, complete.nothing)(ctx, word)
+        return [CompletionItem(each) for each in found] or [CompletionItem(word, type="file")]
 
     return completed
 
@@ -224,7 +232,7 @@ def _value(of: Mapping[str, Any], value: Any) -> Any:
     if WHOLE.fullmatch(value):
         return int(value)
     try:
-        number = float(value)
+        number = float(value) if value.isascii() else math.nan
     except ValueError:
         return value
     plain = math.isfinite(number) and "number" in kinds and not (number == 0 and value[0] == "-")

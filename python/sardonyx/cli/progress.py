@@ -112,7 +112,8 @@ class Watcher:
 
     def sweep(self, plan: Plan) -> AbstractContextManager[Callable[[State], None]]:
         """What shows a sweep in the place of bars."""
-        self._bars.stop()
+        if self._shown:
+            self._bars.stop()
         return Points(self._bars.console, plan)
 
     def __call__(self, tasks: Sequence[Task[Any]]) -> None:

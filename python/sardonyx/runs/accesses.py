@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from functools import partial
 from typing import Any
 
 from sardonyx import _core
@@ -128,14 +127,14 @@ class Accesses(Loads):
 
     def run(self, workers: int | None = None, watch: Watch | None = None) -> list[Point]:
         """All points, in the order of the measured ones."""
-        tasks = [
-            Task(f"{design}, {point.load}", partial(self._run, design, point))
-            for design in self.designs
-            for point in self.points
-        ]
+
+        def task(design: str, point: Measured) -> Task[Point]:
+            return Task(f"{design}, {point.load}", lambda _: self._run(design, point))
+
+        tasks = [task(design, point) for design in self.designs for point in self.points]
         return scheduler.run(tasks, workers, watch)
 
-    def _run(self, design: str, of: Measured, _: object) -> Point:
+    def _run(self, design: str, of: Measured) -> Point:
         modules = (("medium.geometry.channels", str(of.modules)),)
         # A small region is gone through often, and a large one at least three times.
         often = 3 * of.bytes // 64 if of.order == "halves" else 0

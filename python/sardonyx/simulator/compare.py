@@ -138,7 +138,7 @@ def _written(asked: Compare, points: int) -> Written:
 
 def tell(people: Console, results: Results) -> None:
     """Tables: designs beside the first, samples, mixes, what flips; then where files are."""
-    from sardonyx.draw.tables import compare_table, mix_table, sample_table
+    from sardonyx.report.tables import compare_table, mix_table, sample_table
 
     people.print(compare_table(Comparison(results), people.width))
     if any(run.sample for run in results.runs):
@@ -146,7 +146,7 @@ def tell(people: Console, results: Results) -> None:
     if any(run.mix for run in results.runs):
         people.print(mix_table(results))
     if results.sensitivity:
-        from sardonyx.draw.flips import sensitivity_table
+        from sardonyx.report.flips import sensitivity_table
 
         people.print(sensitivity_table(results.sensitivity, people.width))
 

@@ -14,7 +14,7 @@ from sardonyx._core import SardonyxError
 from sardonyx.answer import Answer
 from sardonyx.api.asked import Diff
 from sardonyx.draw.grid import folded, grid, numbers
-from sardonyx.draw.tables import TONES
+from sardonyx.report.tables import TONES
 from sardonyx.runs import origin
 from sardonyx.runs.differences import Changed, Differences, Moved, Side, differences, side_of
 from sardonyx.runs.measures import plain, written

@@ -12,8 +12,8 @@ from sardonyx._core import SardonyxError
 from sardonyx.answer import Answer
 from sardonyx.api.asked import Report
 from sardonyx.draw.grid import folded, grid, numbers
-from sardonyx.draw.tables import compare_table, in_lines, print_beside
 from sardonyx.papers.reproduction import BesidePaper
+from sardonyx.report.tables import compare_table, in_lines, print_beside
 from sardonyx.runs import origin
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.results import Results

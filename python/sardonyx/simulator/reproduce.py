@@ -12,12 +12,12 @@ from rich.text import Text
 from sardonyx._core import SardonyxError
 from sardonyx.answer import Answer
 from sardonyx.api.asked import Reproduce
-from sardonyx.draw.flips import sensitivity_table
-from sardonyx.draw.tables import print_beside
 from sardonyx.papers import headlines
 from sardonyx.papers.reproduction import Asked, BesidePaper, Plan, document
 from sardonyx.papers.sampling import Sampling, population_document
 from sardonyx.places import check_replaced, kept_runs, output_directory
+from sardonyx.report.flips import sensitivity_table
+from sardonyx.report.tables import print_beside
 from sardonyx.runs import origin, scheduler
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Simulations

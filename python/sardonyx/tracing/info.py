@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from rich.console import Console
 
 from sardonyx import _core, report
@@ -9,7 +11,7 @@ from sardonyx.answer import Answer
 from sardonyx.api.asked import TraceInfo
 from sardonyx.api.command import ran
 from sardonyx.draw.bars import trace_bars
-from sardonyx.draw.tables import worth_warnings
+from sardonyx.report.tables import worth_warnings
 from sardonyx.runs import mixes, scheduler, sources
 from sardonyx.runs.recordings import path_of
 from sardonyx.runs.results import Info, Trace
@@ -26,7 +28,7 @@ def answer(asked: TraceInfo, watch: Watch | None) -> Answer:
         scheduler.tell(watch, line)
     if asked.plot is not None:
         facts.check_new(asked.plot, [path_of(asked.trace)])
-    found = ran(asked.trace, lambda progress: _core.trace_info(source.json(), progress), watch)
+    found = ran(asked.trace, partial(_core.trace_info, source.json()), watch)
     known = Answer("trace info", found, shown=asked.trace)
     if asked.plot is not None:
         report.write_trace_report([Trace(name, Info.of(found))], asked.plot, _core.VERSION)
