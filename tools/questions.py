@@ -40,13 +40,20 @@ Texts: TypeAlias = Text | Sequence[Text]
 Pairs: TypeAlias = Mapping[str, str | int | float | bool] | Texts
 '''
 #: How a command's parameter is written whose kind is not one of JSON's.
-KINDS = {"path": "Text", "bytes": "int | str", "names": "Texts", "pairs": "Pairs"}
+KINDS = {
+    "path": "Text",
+    "bytes": "int | str",
+    "names": "Texts",
+    "pairs": "Pairs",
+    "range": "float | str | tuple[float, float]",
+}
 #: The same in the whole question.
 HELD = {
     "path": "Path",
     "bytes": "int",
     "names": "tuple[str, ...]",
     "pairs": "tuple[tuple[str, str], ...]",
+    "range": "tuple[float, float]",
 }
 PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 WIDTH = 100
@@ -96,6 +103,8 @@ def _function(command: str, schema: Schema) -> str:
             text += "    *,\n"
             continue
         kind, default = _parameter(fields[name]), ""
+        if kind == "str" and name in words:
+            kind = "Text"
         if "needed" not in fields[name]:
             value = fields[name].get("default")
             default = f" = {_literal(value)}"

@@ -16,15 +16,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
-from sardonyx import layers
+from sardonyx import _core, api, layers
 from sardonyx._core import SardonyxError
 from sardonyx.api.command import Answer
+from sardonyx.api.known import COMMANDS
 from sardonyx.arguments import named
 from sardonyx.runs.results import Results
 
@@ -52,6 +53,8 @@ class Printed(Answer):
 
 def call(command: str, *arguments: Word, **options: Any) -> Answer:
     """Run a command, as in ``call("crash stages", "btree", designs="sca")``."""
+    if command in COMMANDS:
+        return _asked(command, arguments, options)
     known = _parameters(command)
     words = command.split()
     for name, value in options.items():
@@ -79,6 +82,21 @@ def call(command: str, *arguments: Word, **options: Any) -> Answer:
         raise SardonyxError(said or f"{command}: ended with status {ended.returncode}")
     document = found if isinstance(found, dict) else {"list": found}
     return Printed(command, document, ended)
+
+
+def _asked(command: str, arguments: Sequence[Word], options: Mapping[str, Any]) -> Answer:
+    """A command that is a function: its several words may be given one by one."""
+    ask: Any = getattr(api, command.replace(" ", "_").replace("-", "_"))
+    fields = json.loads(_core.command(command))["properties"]
+    called = {of["called"]: name for name, of in fields.items() if "called" in of}
+    words = [name for name, of in fields.items() if "argument" in of]
+    given: Sequence[Any] = arguments
+    if len(words) == 1 and fields[words[0]]["type"] == "array":
+        given = [list(arguments)] if arguments else []
+    # `set_` and `from_` where Python has a word of its own
+    named = {called.get(name.rstrip("_"), name.rstrip("_")): of for name, of in options.items()}
+    answer: Answer = ask(*given, **named)
+    return answer
 
 
 def _word(command: str, word: object, file: Path) -> str:
@@ -153,14 +171,13 @@ def _text(value: Any) -> str:
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
 
 
-def record(*program: Word, **options: Any) -> Answer:
+def record(*program: str | os.PathLike[str], **options: Any) -> Answer:
     """Record a program: ``record("sqlite3", "a.db", ".tables", output="a.parquet")``."""
-    return call("trace record", *program, **options)
+    answer: Answer = api.trace_record(list(program), **options)
+    return answer
 
 
-def trace_info(trace: Word, **options: Any) -> Answer:
-    """What is in a trace: ``trace_info("redis")["writes"]``."""
-    return call("trace info", trace, **options)
+trace_info = api.trace_info
 
 
 def curve(machine: str, **options: Any) -> Answer:
@@ -186,14 +203,8 @@ def crash_files(*program: Word, files: Word, recover: str, **options: Any) -> An
     return call("crash-test files", *program, files=files, recover=recover, **options)
 
 
-def store(**options: Any) -> Answer:
-    """Deduplicating stores beside each other: ``store(block="8K", bytes="1G")``."""
-    return call("store compare", **options)
-
-
-def estimate(path: Word, **options: Any) -> Answer:
-    """What deduplication would save: ``estimate("/usr/share", block="4K")``."""
-    return call("store estimate", path, **options)
+store = api.store_compare
+estimate = api.store_estimate
 
 
 def reproduce(paper: str, **options: Any) -> Answer:

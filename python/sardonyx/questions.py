@@ -62,22 +62,6 @@ class CommandsFile(Value):
     path: str
 
 
-class Conversion(Value):
-    """A conversion between two formats. ``data`` fills writes without bytes: zero, random or
-    unique, made of ``seed``; ``clock_mhz`` is the clock of a trace that counts cycles,
-    ``levels`` the sizes of the levels of a ReadWriteTrace's device.
-    """
-
-    data: str
-    from_format: str
-    seed: int
-    source: str
-    target: str
-    to_format: str
-    clock_mhz: float | None = None
-    levels: tuple[int, ...] | None = None
-
-
 class CrashFilesQuestion(Value):
     """A program, the folder that it works in, and the command that recovers from an image of that
     folder.
@@ -288,27 +272,6 @@ class CurveQuestion(Value):
     overrides: tuple[tuple[str, str], ...] = ()
 
 
-#: Whose layout a trace has.
-Format: TypeAlias = Literal["fiu", "destor"]
-
-
-class EstimateQuestion(Value):
-    """What to read, and how to count it."""
-
-    #: Bytes of fixed blocks, ascending; each a multiple of the first.
-    blocks: tuple[int, ...]
-    #: The most memory in bytes.
-    memory: int
-    #: A directory, a file, a device, or ``-`` for standard input.
-    path: str
-    #: Average bytes of chunks by content.
-    content_defined: int | None = None
-    #: The file that keeps what has been found so far, and from which the estimate goes on.
-    state: str | None = None
-    #: The format, if it is a trace of digests.
-    trace: Format | None = None
-
-
 class ExhaustiveQuestion(Value):
     """All orders in which the writes of a run can be accepted, each cut at every position; after
     each cut all orders of the life that follows, unless the run's ``recovery_cuts`` is 0. It
@@ -383,62 +346,6 @@ class Job(Value):
     warmup: int = 0
     #: The warm-up is this share of the run, beside ``warmup`` requests or transactions.
     warmup_share: float = 0.0
-
-
-class RecordRequest(Value):
-    """The options of ``sardonyx trace record``, as the user writes them."""
-
-    #: How the kernel clears pages: ``whole-lines``, ``fetched`` or ``none``.
-    clearing: str
-    #: Cores with private caches.
-    cores: int
-    #: Children are recorded too.
-    follow_fork: bool
-    #: FAULT:LINE, instructions of the kernel for a page and for each line that it clears.
-    kernel_instructions: str
-    #: SIZE:WAYS.
-    l1: str
-    #: SIZE:WAYS.
-    l2: str
-    #: ``memory`` or ``cpu``.
-    level: str
-    #: SIZE:WAYS or ``none``.
-    llc: str
-    #: The size of the memory for random frames, as in ``8G``.
-    memory: str
-    #: The last level does not include the others.
-    non_inclusive: bool
-    #: The trace.
-    output: str
-    #: Flushes, fences and stores to mapped files carry their place in the program.
-    pc: bool
-    #: The plugin.
-    plugin: str
-    #: The program and its arguments.
-    program: tuple[str, ...]
-    #: The first read of a line carries its bytes.
-    read_data: bool
-    #: Microseconds that a thread rests after each of its first stores to files at a place.
-    rest: int
-    #: ``last-freed``, ``first-freed`` or ``never``.
-    reuse: str
-    #: Records to leave out at the beginning.
-    skip: int
-    #: Instructions to leave out at the beginning.
-    skip_instructions: int
-    #: The descriptor to which acknowledgements are printed.
-    acks: int | None = None
-    #: The most records to keep.
-    limit: int | None = None
-    #: The most instructions to keep.
-    limit_instructions: int | None = None
-    #: ``virtual``, ``sequential``, ``random[:SEED]`` or ``pagemap``; by default ``sequential``, and
-    #: at level ``cpu`` ``virtual``.
-    pages: str | None = None
-    #: QEMU.
-    qemu: str | None = None
-    #: The trace is held against the program's memory at its end.
-    verify: bool = False
 
 
 class StoreAsked(Value):
@@ -563,7 +470,7 @@ class CheckHost(Value):
 
 
 def check_host(
-    log: str,
+    log: Text,
     *,
     bound: float = 5.0,
     clocks: float = 0.1,
@@ -1218,7 +1125,7 @@ class MergeGenerate(Value):
 
 
 def merge_generate(
-    mix: str,
+    mix: Text,
     target: Text,
     *,
     pages: int = 4_096,
@@ -1239,7 +1146,7 @@ class MergeTime(Value):
 
     applications: tuple[str, ...]
     designs: tuple[str, ...]
-    memory: str
+    memory: tuple[str, ...]
     machine: str
     set: tuple[tuple[str, str], ...]
     quick: bool
@@ -1251,7 +1158,7 @@ def merge_time(
     applications: Texts = (),
     *,
     designs: Texts = ("none", "ksm", "pageforge"),
-    memory: str = "no-encryption",
+    memory: Texts = ("no-encryption",),
     machine: str = "pageforge",
     set: Pairs = (),
     quick: bool = False,
@@ -1336,7 +1243,7 @@ class Reproduce(Value):
 
 
 def reproduce(
-    paper: str,
+    paper: Text,
     traces: Texts = (),
     *,
     quick: bool = False,
@@ -1386,7 +1293,7 @@ class Show(Value):
 
 
 def show(
-    name: str,
+    name: Text,
     *,
     set: Pairs = (),
     watch: Watch | None = None,
@@ -1419,15 +1326,15 @@ class StoreCompare(Value):
     """What ``store compare`` is asked."""
 
     designs: tuple[str, ...]
-    block: str
+    block: int
     duplicates: float | None
     bytes: int
     written: int
     reads: float
     encrypted: bool
     seed: int
-    tree: str | None
-    trace: str | None
+    tree: Path | None
+    trace: Path | None
     capacity: int
     width: int
     modules: int
@@ -1436,40 +1343,40 @@ class StoreCompare(Value):
     free_row: bool
     search_first: bool
     fingerprint: int
-    compared_bit: str
-    match_line: str
-    written_bit: str
-    endurance: str
+    compared_bit: tuple[float, float]
+    match_line: tuple[float, float]
+    written_bit: tuple[float, float]
+    endurance: tuple[float, float]
     deduplicate: bool
     verify: bool
     by_content: bool
     cache_entries: int
     clock_mhz: int
     rival_cores: int
-    request_cycles: str
-    hash_cycles: str
-    compare_cycles: str
-    lookup_cycles: str
-    fetch_us: str
+    request_cycles: tuple[float, float]
+    hash_cycles: tuple[float, float]
+    compare_cycles: tuple[float, float]
+    lookup_cycles: tuple[float, float]
+    fetch_us: tuple[float, float]
     overlap: bool
-    processor_watts: str
-    memory_watts: str
-    dir: str | None
+    processor_watts: tuple[float, float]
+    memory_watts: tuple[float, float]
+    dir: Path | None
     jobs: int | None
 
 
 def store_compare(
     *,
     designs: Texts = ("recam", "conventional"),
-    block: str = "4K",
+    block: int | str = 4_096,
     duplicates: float | None = None,
     bytes: int | str = 2_147_483_648,
     written: int | str = 2_147_483_648,
     reads: float = 0.0,
     encrypted: bool = False,
     seed: int = 0,
-    tree: str | None = None,
-    trace: str | None = None,
+    tree: Text | None = None,
+    trace: Text | None = None,
     capacity: int | str = 274_877_906_944,
     width: int = 256,
     modules: int = 1,
@@ -1478,25 +1385,25 @@ def store_compare(
     free_row: bool = False,
     search_first: bool = False,
     fingerprint: int = 0,
-    compared_bit: str = "0.1-17",
-    match_line: str = "0",
-    written_bit: str = "1000-10000",
-    endurance: str = "1e6-1e12",
+    compared_bit: float | str | tuple[float, float] = (0.1, 17.0),
+    match_line: float | str | tuple[float, float] = (0.0, 0.0),
+    written_bit: float | str | tuple[float, float] = (1000.0, 10000.0),
+    endurance: float | str | tuple[float, float] = (1000000.0, 1000000000000.0),
     deduplicate: bool = True,
     verify: bool = True,
     by_content: bool = False,
     cache_entries: int = 262_144,
     clock_mhz: int = 2_700,
     rival_cores: int = 1,
-    request_cycles: str = "5000-50000",
-    hash_cycles: str = "4.99-7.7",
-    compare_cycles: str = "0.1-1",
-    lookup_cycles: str = "300-3000",
-    fetch_us: str = "20-100",
+    request_cycles: float | str | tuple[float, float] = (5000.0, 50000.0),
+    hash_cycles: float | str | tuple[float, float] = (4.99, 7.7),
+    compare_cycles: float | str | tuple[float, float] = (0.1, 1.0),
+    lookup_cycles: float | str | tuple[float, float] = (300.0, 3000.0),
+    fetch_us: float | str | tuple[float, float] = (20.0, 100.0),
     overlap: bool = False,
-    processor_watts: str = "16.25-520",
-    memory_watts: str = "3-24",
-    dir: str | None = None,
+    processor_watts: float | str | tuple[float, float] = (16.25, 520.0),
+    memory_watts: float | str | tuple[float, float] = (3.0, 24.0),
+    dir: Text | None = None,
     jobs: int | None = None,
     watch: Watch | None = None,
 ) -> None:
@@ -1549,8 +1456,8 @@ class StoreEstimate(Value):
     """What ``store estimate`` is asked."""
 
     path: str
-    block: tuple[str, ...]
-    content_defined: int
+    block: tuple[int, ...]
+    content_defined: str
     trace: str | None
     memory: int
     state: Path | None
@@ -1558,10 +1465,10 @@ class StoreEstimate(Value):
 
 
 def store_estimate(
-    path: str,
+    path: Text,
     *,
-    block: Texts = (),
-    content_defined: int | str = 8_192,
+    block: int | str | Sequence[int | str] = (),
+    content_defined: str = "8K",
     trace: str | None = None,
     memory: int | str = 1_073_741_824,
     state: Text | None = None,
@@ -1588,7 +1495,7 @@ class StoreServe(Value):
     dir: Path
     design: str | None
     size: int | None
-    block: str | None
+    block: int | None
     trace: Path | None
 
 
@@ -1598,7 +1505,7 @@ def store_serve(
     dir: Text,
     design: str | None = None,
     size: int | str | None = None,
-    block: str | None = None,
+    block: int | str | None = None,
     trace: Text | None = None,
     watch: Watch | None = None,
 ) -> None:
@@ -1651,7 +1558,7 @@ class TraceCheck(Value):
 
 
 def trace_check(
-    traces: Texts = (),
+    traces: Texts,
     *,
     max_problems: int = 20,
     watch: Watch | None = None,
@@ -1670,19 +1577,19 @@ class TraceConvert(Value):
     target: Path
     from_format: str | None
     to_format: str | None
-    data: str
+    data: Literal["zero", "random", "unique"]
     seed: int
     clock_mhz: float | None
     levels: str | None
 
 
 def trace_convert(
-    source: str,
+    source: Text,
     target: Text,
     *,
     from_format: str | None = None,
     to_format: str | None = None,
-    data: str = "unique",
+    data: Literal["zero", "random", "unique"] = "unique",
     seed: int = 0,
     clock_mhz: float | None = None,
     levels: str | None = None,
@@ -1715,7 +1622,7 @@ class TraceCut(Value):
 
 
 def trace_cut(
-    source: str,
+    source: Text,
     target: Text,
     *,
     skip: int = 0,
@@ -1740,7 +1647,7 @@ class TraceInfo(Value):
 
 
 def trace_info(
-    trace: str,
+    trace: Text,
     *,
     limit: int | None = None,
     plot: Text | None = None,
@@ -1762,15 +1669,15 @@ class TraceMix(Value):
 
 
 def trace_mix(
-    traces: Texts = (),
+    traces: Texts,
     *,
     output: Text,
     watch: Watch | None = None,
 ) -> None:
     """Mix traces into one, as if each program had run on a core of its own at the same pace.
 
-    ``output``: The file to write.
     ``traces``: Trace files or recordings, two or more.
+    ``output``: The file to write.
     """
 
 
@@ -1881,7 +1788,7 @@ class TraceSynth(Value):
 
 
 def trace_synth(
-    spec: str,
+    spec: Text,
     target: Text,
     *,
     records: int | None = None,

@@ -54,7 +54,7 @@ def refused(*arguments: str | bytes, where: Path, words: str) -> None:
         (["trace", "synth", "rung-60", ""], "the name is empty"),
         (["trace", "record", "-o", "", "--", "true"], "the name is empty"),
         (["trace", "cut", TRACE, "c", "--json", "./c"], "--json ./c: and c are one file"),
-        (["trace", "record", "--cores", "-5", "--", "true"], "'--cores'"),
+        (["trace", "record", "--cores", "-5", "--", "true"], "--cores"),
         (["trace", "info", b"no\xff.parquet"], "no\\udcff.parquet: is not UTF-8"),
         (["trace", "info", "a\n\x1b[31mb"], "a \\x1b[31mb: there is no such file"),
         (["trace", "info", TRACE, "--json", "x" * 300], "--json " + "x" * 300 + ": cannot be"),

@@ -23,9 +23,9 @@ import typer.main
 from sardonyx import _core, cli
 from sardonyx.cli import common, doctor, sweep
 from sardonyx.cli.forms import Options
-from sardonyx.cli.store import serve
 from sardonyx.runs import scheduler
 from sardonyx.runs.stores import StoreRuns
+from sardonyx.stores import serve
 from sardonyx.sweeps import rows
 
 TRACES = Path(__file__).resolve().parents[2] / "traces"
@@ -98,7 +98,7 @@ FORMS = {
         "true",
         "--level cpu true",
         "--pages random true",
-        "--pc --no-follow-fork --level memory true",
+        "--pc --no-follow-fork true",
     ],
     "trace synth": ["rung-60 t.parquet"],
 }

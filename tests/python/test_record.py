@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from sardonyx.cli.record import EMULATORS, PLUGIN
+from sardonyx.traces.recorder import EMULATORS, PLUGIN
 from test_cli_native import sardonyx
 
 pytestmark = pytest.mark.machine
@@ -131,8 +131,10 @@ def test_rights_that_are_needed_and_given_up_are_said(tmp_path: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0o700)
     inside = tmp_path / "closed" / "libsardonyx_recorder.so"
     shutil.copy(PLUGIN, inside)
-    source = "import sys\nfrom sardonyx.cli import record\nfrom sardonyx.__main__ import main\n"
-    source += f"from pathlib import Path\nrecord.PLUGIN = Path({str(inside)!r})\nmain()\n"
+    source = (
+        "import sys\nfrom sardonyx.traces import recorder\nfrom sardonyx.__main__ import main\n"
+    )
+    source += f"from pathlib import Path\nrecorder.PLUGIN = Path({str(inside)!r})\nmain()\n"
     command = ("trace", "record", "-o", "t.parquet", "--", *drop, "true")
     ended = subprocess.run(
         [sys.executable, "-c", source, *command], cwd=tmp_path, capture_output=True, text=True

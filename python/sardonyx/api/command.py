@@ -28,6 +28,8 @@ from sardonyx.runs.scheduler import Task, Watch
 P = ParamSpec("P")
 #: Types of parameters that are lists, and do not take one text for all.
 LISTS = ("array", ["array", "object"])
+#: The status of an answer that is bad input all the same.
+BAD_INPUT = 2
 
 
 class Told(Protocol):
@@ -55,7 +57,8 @@ class Answer(dict[str, Any]):
     """What a command has found: its document, as ``--json`` writes it.
 
     ``status`` is 1 where a check failed and 3 where nothing can be said, else 0; ``notes`` are what
-    it warned of.
+    it warned of, ``errors`` what went wrong though there is an answer. ``written`` is what
+    ``--json`` writes, where that is not the document with the version before it.
     """
 
     def __init__(
@@ -64,16 +67,19 @@ class Answer(dict[str, Any]):
         document: Mapping[str, Any],
         status: int = 0,
         notes: Sequence[str] = (),
+        errors: Sequence[str] = (),
+        written: Any = None,
     ) -> None:
         super().__init__({"sardonyx": _core.VERSION, **document})
         self.command, self.status, self.notes = command, status, list(notes)
+        self.errors, self._written = list(errors), written
 
     def __repr__(self) -> str:
         return f"<{self.command}: status {self.status}; {', '.join(self)}>"
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Any:
         """It as ``--json`` writes it."""
-        return dict(self)
+        return dict(self) if self._written is None else self._written
 
     def tell(self, people: Any) -> None:
         """Print what people read of it on a Rich console."""
@@ -158,9 +164,14 @@ class Command(Generic[P]):
             raise SardonyxError(f"{self.name}: {error}; see help({self.name})") from error
         watch = given.pop("watch", None)
         try:
-            return self.ask(self._listed(given), watch)
+            answer = self.ask(self._listed(given), watch)
+            if answer.status == BAD_INPUT and (errors := getattr(answer, "errors", ())):
+                raise SardonyxError(errors[-1])
+            return answer
         except (SardonyxError, FileError) as error:
-            said = re.sub(r"--([a-z][a-z-]*)", lambda found: found[1].replace("-", "_"), str(error))
+            said = re.sub(
+                r"--(?:no-)?([a-z][a-z-]*)", lambda found: found[1].replace("-", "_"), str(error)
+            )
             if said == str(error):
                 raise
             raise SardonyxError(said) from error

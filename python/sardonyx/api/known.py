@@ -33,8 +33,25 @@ class Line:
     unit: str = "req"
     #: Whether it has a document for ``--json``.
     document: bool = True
+    #: Whether what people read goes to standard error, because the output is a program's.
+    aside: bool = False
+    #: Whether a log has a line of its progress now and then.
+    logged: bool = True
 
 
 COMMANDS = {
+    "trace record": Line("traces.record", aside=True, logged=False),
+    "trace info": Line("traces.info"),
+    "trace check": Line("traces.check"),
+    "trace convert": Line("traces.convert"),
+    "trace synth": Line("traces.synth"),
+    "trace cut": Line("traces.cut"),
+    "trace mix": Line("traces.mix"),
     "merge": Line("merging.merge", "Directory for report.html and merge.json.", "pages"),
+    "merge time": Line("merging.time"),
+    "merge generate": Line("merging.generate", unit="snapshots", document=False),
+    "store compare": Line("stores.compare"),
+    "store serve": Line("stores.serve", logged=False),
+    "store check": Line("stores.check", unit="blocks"),
+    "store estimate": Line("stores.estimate", unit="B"),
 }

@@ -25,7 +25,6 @@ from sardonyx.cli.common import (
     BAD_INPUT,
     INTERRUPTED,
     LEFT_BY_SIGNAL,
-    Ended,
     add_command,
     fail,
     handle_signals,
@@ -33,13 +32,15 @@ from sardonyx.cli.common import (
 )
 from sardonyx.cli.help import CONTEXT, Group
 from sardonyx.cli.terminal import discard, write_in_any_encoding
+from sardonyx.endings import Ended
 
 #: The commands in the order of the help, each with its module here and its line there. The module
-#: has the function of the name, or the commands below it as ``app``. The lines are those of the
+#: has the function of the name, or the commands below it as ``app``; without one they are made of
+#: their questions. The lines are those of the
 #: commands, which need not be imported for them.
 COMMANDS = {
     "trace": (
-        "trace",
+        "",
         "Record programs; look at traces, check, convert, generate, cut and mix them.",
     ),
     "compare": (
@@ -83,7 +84,7 @@ COMMANDS = {
         "Merge equal pages of real page images, as the kernel does and as PageForge does.",
     ),
     "store": (
-        "store",
+        "",
         "Block stores that keep equal blocks once: a resistive CAM and its conventional rival.",
     ),
     "check-host": (
@@ -140,14 +141,13 @@ class Commands(Group):
 def _made(name: str) -> Any:
     if name in known.COMMANDS and name not in known.GROUPS:
         return derived.Command(name)
+    if not COMMANDS[name][0]:
+        return derived.group(name)
     module = import_module(f"sardonyx.cli.{COMMANDS[name][0]}")
     if hasattr(module, "app"):
         made: Any = get_group(module.app)
         made.name = name
-        for command in known.COMMANDS:
-            group, _, word = command.partition(" ")
-            if group == name and word:
-                made.add_command(derived.Command(command), word)
+        derived.add_commands(made, name)
         return made
     alone = typer.Typer(add_completion=False, **SHARED)
     add_command(alone, getattr(module, name.replace("-", "_")), name=name)

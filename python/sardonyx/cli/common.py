@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import errno
 import json
-import os
-import shutil
 import signal
 import sys
 import tempfile
@@ -22,11 +20,12 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from sardonyx._core import SardonyxError, WrongRead, end_in_time, end_patiently
+from sardonyx._core import SardonyxError, WrongRead, end_in_time
 from sardonyx.cli.forms import spread
 from sardonyx.cli.help import CONTEXT, Command, Group
 from sardonyx.cli.terminal import Terminal, discard, visible
-from sardonyx.files import FileError, is_special, write_text
+from sardonyx.endings import Ended, ended
+from sardonyx.files import FileError, check_space, check_target, write_text
 from sardonyx.sizes import parse_size, parse_time
 
 CHECK_FAILED = 1
@@ -37,8 +36,6 @@ LEFT_BY_SIGNAL = 128
 INTERRUPTED = LEFT_BY_SIGNAL + signal.SIGINT
 #: The largest number of records, and the largest seed, that an option takes.
 MOST = 2**63 - 1
-#: This many bytes have to be free before work begins: a report, its results, and as much again.
-ROOM = 8 << 20
 #: The most characters of an error, roughly.
 LONGEST = 1000
 T = TypeVar("T")
@@ -64,35 +61,12 @@ def note(line: str) -> None:
     err.print(Text.assemble(("note: ", "bold"), visible(line)), soft_wrap=True)
 
 
-class Ended(KeyboardInterrupt):
-    """SIGTERM or SIGHUP: what is begun is cleaned up, as after Ctrl-C."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(signal.Signals(number).name)
-        self.signal = number
-
-
-def ended(number: int, _: object) -> None:
-    """The handler of signals that end the program."""
-    raise Ended(number)
-
-
 def handle_signals() -> None:
     """Signals that would end us unwind instead, so that no scratch file is left; within a time."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, ended)
     signal.set_wakeup_fd(end_in_time(), warn_on_full_buffer=False)
-
-
-@contextmanager
-def ending_patiently() -> Iterator[None]:
-    """Whatever is begun here ends in its own time after a signal."""
-    end_patiently(True)
-    try:
-        yield
-    finally:
-        end_patiently(False)
 
 
 @contextmanager
@@ -164,17 +138,6 @@ def path_given(text: str) -> Path:
 PATH: dict[str, Any] = {"parser": path_given, "metavar": "PATH"}
 
 
-def check_space(place: Path, least: int = ROOM) -> None:
-    """An error unless so many bytes are free where ``place`` is or will be."""
-    there = next(each for each in (place, *place.absolute().parents) if each.exists())
-    free = shutil.disk_usage(there).free
-    if free < least:
-        raise SardonyxError(
-            f"{place}: {free / 2**20:.1f} MiB are free there, and {least / 2**20:.0f} MiB are "
-            "needed; make room, or name another place"
-        )
-
-
 @contextmanager
 def output_directory(path: Path) -> Iterator[None]:
     """Make the directory and prove that a file can be written there; an error leaves no new one."""
@@ -221,36 +184,6 @@ def check_json_target(target: str | None, sources: Iterable[str] = ()) -> None:
         if not target:
             raise SardonyxError("--json: the name is empty; name a file, or - for the output")
         check_target(Path(target), sources, "--json ", "a file, or - for the output")
-
-
-def check_target(
-    target: Path, sources: Iterable[str] = (), option: str = "", what: str = "a file"
-) -> None:
-    """An error unless a file can be put there later, in the place of none of the sources."""
-    try:
-        if target.is_dir():
-            raise SardonyxError(f"{option}{target}: is a directory; name {what}")
-        if not target.parent.is_dir():
-            raise SardonyxError(f"{option}{target}: its directory does not exist; make it first")
-        for source in sources:
-            if target.exists() and os.path.exists(source) and target.samefile(source):
-                raise SardonyxError(f"{option}{target}: is also what is read; name another file")
-        if target.is_symlink():
-            target = Path(os.path.realpath(target))
-        if os.path.lexists(target):
-            target.stat()  # links in a circle have none
-            if not os.access(target, os.W_OK):
-                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        else:
-            target.touch()
-            target.unlink()
-        if not is_special(target):
-            with tempfile.TemporaryFile(dir=target.parent):
-                pass
-    except OSError as error:
-        raise SardonyxError(
-            f"{option}{target}: cannot be written: {error.strerror}; name {what} elsewhere"
-        ) from error
 
 
 def write_json(target: str | None, document: Mapping[str, Any] | Sequence[Any]) -> None:

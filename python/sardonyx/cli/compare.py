@@ -17,7 +17,6 @@ from sardonyx.cli.common import (
     MOST,
     PATH,
     check_json_target,
-    check_target,
     err,
     for_people,
     note,
@@ -47,7 +46,7 @@ from sardonyx.cli.options import (
     sized,
 )
 from sardonyx.cli.places import check_replaced, fresh, kept_runs, point_latest
-from sardonyx.files import is_special
+from sardonyx.files import check_target, is_special
 from sardonyx.questions import ProgramSource
 from sardonyx.runs import jobs, origin
 from sardonyx.runs.jobs import Point, Setting, Settings, parse_sample, parse_settings, parse_warmup

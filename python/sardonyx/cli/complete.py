@@ -69,3 +69,8 @@ BY_PARAMETER: dict[str, Callable[[Any, str], list[str]]] = {
     "traces": lambda _, word: workloads(word),
     "programs": lambda _, word: programs(word),
 }
+#: And an argument, whose name may be that of an option elsewhere.
+BY_ARGUMENT: dict[str, Callable[[Any, str], list[str]]] = {
+    "trace": lambda _, word: traces(word),
+    "source": lambda _, word: traces(word),
+}

@@ -19,7 +19,6 @@ from sardonyx import report as pages
 from sardonyx.cli.common import (
     MOST,
     check_json_target,
-    check_target,
     err,
     for_people,
     size_in_bytes,
@@ -28,6 +27,7 @@ from sardonyx.cli.common import (
 from sardonyx.cli.curve_threads import AS_IS, Shown, threads_shown
 from sardonyx.cli.options import Designs, JsonTo, Machine, Set, Workers
 from sardonyx.draw.grid import folded, grid, numbers
+from sardonyx.files import check_target
 from sardonyx.report.curves import figures
 from sardonyx.runs.accesses import Accesses, is_of_accesses
 from sardonyx.runs.accesses import read_measured as read_accesses

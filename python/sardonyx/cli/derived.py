@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -17,26 +18,33 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
+from click.shell_completion import CompletionItem, _resolve_incomplete
 from rich.markup import escape
 
 from sardonyx import _core
-from sardonyx.api.known import COMMANDS
+from sardonyx._core import SardonyxError
+from sardonyx.api.known import COMMANDS, GROUPS
 from sardonyx.cli import complete
 from sardonyx.cli.common import (
     check_json_target,
     err,
     errors_as_lines,
+    fail,
     for_people,
     note,
     output_directory,
     path_given,
     write_json,
 )
-from sardonyx.cli.help import ALL, CONTEXT, FAR, of_command
+from sardonyx.cli.help import ALL, CONTEXT, FAR, Group, of_command
+from sardonyx.runs.recordings import path_of
 from sardonyx.sizes import size_text
 
 WHOLE = re.compile(r"\d{1,19}|-[1-9]\d{0,18}", re.ASCII)
+#: Words after the name of a program are the program's.
+PROGRAM = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+#: Formats that a list may have, and that one text has too.
+ALONE = ("names", "range")
 JSON = "Write the same numbers as JSON to this file, or to standard output for -."
 
 
@@ -48,6 +56,7 @@ class Command(click.Command):
         said, *examples = schema["description"].split("\n\n")
         self.question = {each: schema["properties"][each] for each in schema["order"]}
         self.line, self.every = COMMANDS[name], False
+        self.words: list[str] = []
         params = [_param(each, of) for each, of in self.question.items()]
         if self.line.out:
             params.append(_option(["-o", "--out"], self.line.out, "PATH"))
@@ -58,16 +67,24 @@ class Command(click.Command):
             params=params,
             help=" ".join(said.split()),
             callback=self._run,
-            context_settings=CONTEXT,
+            context_settings=CONTEXT | (PROGRAM if _takes_program(self.question) else {}),
         )
         self.examples = [each.partition(": ")[2] for each in examples if "Example" in each]
-        self.told = [escape(each) for each in examples if "Example" not in each]
+        paragraphs = [" ".join(each.split()) for each in examples if "Example" not in each]
+        self.told = list(map(escape, paragraphs))
         self.rare = frozenset(each for each, of in self.question.items() if "rare" in of)
         self.command = name
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        self.every = ALL in args
+        self.every, self.words = ALL in args, list(args)
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Typer, which asks, finds only parameters of its own kinds."""
+        found, word = _resolve_incomplete(ctx, self.words, incomplete)
+        if found is self:
+            return super().shell_complete(ctx, word)
+        return found.shell_complete(ctx, word)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write(of_command(self, ctx))
@@ -89,12 +106,13 @@ class Command(click.Command):
 
         name = self.command.replace(" ", "_").replace("-", "_")
         ask = getattr(import_module("sardonyx.api"), name).ask
-        check_json_target(to, self._sources(given))
-        people, folder = for_people(to), None if out is None else path_given(out)
+        self._check_json(to, given)
+        people = err if self.line.aside else for_people(to)
+        folder = None if out is None else path_given(out)
         if folder is not None:
             check_replaced(folder, module_of(self.command).FILE)
         with nullcontext() if folder is None else output_directory(folder):
-            with Watcher(err, self.line.unit) as watch:
+            with Watcher(err, self.line.unit, self.line.logged) as watch:
                 answer = ask(given, watch)
             report = None if folder is None else answer.save(folder)
         for line in answer.notes:
@@ -103,13 +121,40 @@ class Command(click.Command):
         if report is not None:
             people.print(f"report: {report}", soft_wrap=True)
         write_json(to, answer.document() if to is not None else {})
+        for line in getattr(answer, "errors", ()):
+            fail(line)
         return int(answer.status)
 
-    def _sources(self, given: Mapping[str, Any]) -> list[str]:
-        """The files that its arguments name: ``--json`` may not replace them."""
-        words = [given.get(name, ()) for name, of in self.question.items() if "argument" in of]
+    def _check_json(self, to: str | None, given: Mapping[str, Any]) -> None:
+        """An error if ``--json`` would replace a file that is read, or one that is written too."""
+        paths = {name for name, of in self.question.items() if of.get("format") == "path"}
+        read = [name for name, of in self.question.items() if "argument" in of]
+        words = [given.get(name, ()) for name in read if name not in paths]
         texts = [each for word in words for each in ([word] if isinstance(word, str) else word)]
-        return [each for each in texts if Path(each).is_file()]
+        check_json_target(to, [each for each in map(path_of, texts) if Path(each).is_file()])
+        for each in filter(None, map(given.get, paths) if to is not None else ()):
+            if os.path.realpath(str(to)) == os.path.realpath(each):
+                raise SardonyxError(f"--json {to}: and {each} are one file; name another")
+
+
+def group(name: str) -> Group:
+    """The commands below a name."""
+    made = Group(name=name, help=GROUPS[name], no_args_is_help=True, context_settings=CONTEXT)
+    made.rich_markup_mode = "rich"
+    add_commands(made, name)
+    return made
+
+
+def add_commands(made: Any, name: str) -> None:
+    """Put a group's commands that are made of their questions into it."""
+    for command in COMMANDS:
+        of, _, word = command.partition(" ")
+        if of == name and word:
+            made.add_command(Command(command), word)
+
+
+def _takes_program(question: Mapping[str, Any]) -> bool:
+    return any(str(of.get("argument")).startswith("--") for of in question.values())
 
 
 def _said(ctx: click.Context, name: str) -> bool:
@@ -120,14 +165,14 @@ def _said(ctx: click.Context, name: str) -> bool:
 
 def _param(name: str, of: Mapping[str, Any]) -> click.Parameter:
     kinds = of.get("type", "string")
-    several = "array" in kinds and of.get("format") != "names"
+    several = "array" in kinds and of.get("format") not in ALONE
     if "argument" in of:
         return click.Argument(
             [name],
             metavar=of["argument"],
             nargs=-1 if several else 1,
             required="needed" in of,
-            shell_complete=_completing(name),
+            shell_complete=_completing(name, complete.BY_PARAMETER | complete.BY_ARGUMENT),
         )
     long = of.get("called", name).replace("_", "-")
     names = [f"--{long}", *([f"-{of['short']}"] if "short" in of else [])]
@@ -141,12 +186,13 @@ def _param(name: str, of: Mapping[str, Any]) -> click.Parameter:
     plain = {"integer": "N", "number": "X"}
     inner = of["items"]["type"] if several else kinds
     word = next((plain[kind] for kind in plain if kind in inner and "string" not in inner), None)
+    word = "PATH" if of.get("format") == "path" else word
     return _option(
         [*names, name],
         of.get("description", ""),
         of.get("value") or word or long.rpartition("-")[2].upper(),
         multiple=several,
-        shell_complete=_completing(name),
+        shell_complete=_completing(name, complete.BY_PARAMETER),
         required="needed" in of,
     )
 
@@ -157,8 +203,8 @@ def _option(
     return click.Option(names, help=" ".join(text.split()), metavar=metavar, **how)
 
 
-def _completing(name: str) -> Any:
-    found = complete.BY_PARAMETER.get(name)
+def _completing(name: str, by_name: Mapping[str, Any]) -> Any:
+    found = by_name.get(name)
     if found is None:
         return None
 
@@ -197,7 +243,9 @@ def row(param: click.Parameter, of: Mapping[str, Any]) -> str:
     default = of.get("default")
     if isinstance(default, bool) or default in (None, [], "", {}):
         return text
-    if isinstance(default, list):
+    if of.get("format") == "range":
+        default = "-".join(re.sub(r"e\+0?", "e", f"{end:g}") for end in dict.fromkeys(default))
+    elif isinstance(default, list):
         default = ",".join(map(str, default))
     elif of.get("format") == "bytes":
         default = size_text(default)

@@ -27,7 +27,7 @@ from rich.progress import Task as Bar
 from rich.text import Text
 
 from sardonyx import _core
-from sardonyx.cli.common import ended
+from sardonyx.endings import ended
 from sardonyx.runs import scheduler
 from sardonyx.runs.scheduler import Task
 
@@ -71,8 +71,8 @@ class Lines:
 class Watcher:
     """Shows the tasks that run, and of several how much of the whole is done."""
 
-    def __init__(self, console: Console, unit: str = "req") -> None:
-        self._shown = console.is_terminal
+    def __init__(self, console: Console, unit: str = "req", logged: bool = True) -> None:
+        self._shown, self._logged, self._console = console.is_terminal, logged, console
         self._bars = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
@@ -97,9 +97,13 @@ class Watcher:
         if self._shown:
             self._bars.stop()
 
+    def say(self, line: str) -> None:
+        """Print a line now, above the bars."""
+        self._console.print(line, soft_wrap=True)
+
     def __call__(self, tasks: Sequence[Task[Any]]) -> None:
         if not self._shown:
-            return self._lines.tell(lambda: line(tasks))
+            return self._lines.tell(lambda: line(tasks)) if self._logged else None
         if len(tasks) > 1:
             if self._all is None:
                 self._all = self._bars.add_task("all runs", total=len(tasks), whole=True)
@@ -110,7 +114,9 @@ class Watcher:
                 if bar is None:
                     bar = self._tasks[task] = self._bars.add_task(task.label, total=None)
                 total = task.progress.total or None
-                self._bars.update(bar, completed=task.progress.done, total=total)
+                self._bars.update(
+                    bar, completed=task.progress.done, total=total, description=task.label
+                )
             elif task.state == "done" and task in self._tasks:
                 self._bars.remove_task(self._tasks.pop(task))
 
@@ -177,4 +183,6 @@ class _Count(ProgressColumn):
     def render(self, task: Bar) -> Text:
         if task.fields.get("whole"):
             return self._runs.render(task)
-        return Text(f"{task.percentage:3.0f}%" if task.total else f"{task.completed:,.0f}")
+        if not task.total:
+            return Text(f"{task.completed:,.0f}" if task.completed else "")
+        return Text(f"{task.percentage:3.0f}%")

@@ -58,6 +58,12 @@ class Task(Generic[T]):
 Watch: TypeAlias = Callable[[Sequence[Task[Any]]], None]
 
 
+def say(watch: Watch | None, line: str) -> None:
+    """A line for who watches, at once; nothing if nobody reads lines."""
+    if (told := getattr(watch, "say", None)) is not None:
+        told(line)
+
+
 def processors() -> int:
     """Processors that this process may use."""
     return len(os.sched_getaffinity(0))

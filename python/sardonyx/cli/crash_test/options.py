@@ -18,7 +18,6 @@ from sardonyx.cli.common import (
     NOTHING_SAID,
     PATH,
     check_json_target,
-    check_target,
     err,
     note,
     seconds_in,
@@ -28,7 +27,7 @@ from sardonyx.cli.common import (
 from sardonyx.cli.forms import Options
 from sardonyx.cli.options import JsonTo
 from sardonyx.cli.progress import watched_to_an_end
-from sardonyx.files import write_text
+from sardonyx.files import check_target, write_text
 from sardonyx.report.checks import Baseline, baseline_of, junit, read_baseline, sarif
 from sardonyx.runs.crash_test import ACKNOWLEDGED, PLATFORMS, statuses, words
 from sardonyx.runs.sources import check_known

@@ -25,9 +25,10 @@ from sardonyx.cli.common import err, note
 from sardonyx.cli.crash_test.search import RARE, Searched, tested, tried
 from sardonyx.cli.crash_test.show import SHOWN, show_cause
 from sardonyx.cli.help import rare
-from sardonyx.cli.record import PLUGIN, Record, emulator, run_recorded
-from sardonyx.questions import CrashTestQuestion, RecordRequest
+from sardonyx.cli.progress import Watcher
+from sardonyx.questions import CrashTestQuestion
 from sardonyx.runs.crash_test import given
+from sardonyx.traces.recorder import recorded, request
 
 #: The recovery is recorded on this many images at each depth.
 IMAGES = 8
@@ -125,14 +126,15 @@ def _one(
     acks = str(folder / "replayed.acks")
     words = [given(word, pools, folder / POOLS, acks) for word in question.recover]
     trace = folder / "recovery.parquet"
-    wanted = RecordRequest(
-        clearing=Record.clearing, cores=Record.cores, follow_fork=True,
-        kernel_instructions=Record.kernel_instructions, l1=Record.l1, l2=Record.l2, level="cpu",
-        llc=Record.llc, memory=Record.memory, non_inclusive=False, output=str(trace), pc=True,
-        plugin=str(PLUGIN), program=(*QUIET, *words), qemu=emulator(), read_data=False,
-        rest=Record.rest, reuse=Record.reuse, skip=0, skip_instructions=0, pages="virtual",
-    )  # fmt: skip
-    run_recorded(wanted, err)
+    wanted = request(
+        program=[*QUIET, *words],
+        output=str(trace),
+        level="cpu",
+        pc=True,
+        read_data=False,
+    )
+    with Watcher(err, logged=False) as watch:
+        recorded(wanted, watch)
     within = question.replace(
         **_pools([{"path": path} for path in pools]),
         recover=tuple(word.replace("{acks}", acks) for word in question.recover),

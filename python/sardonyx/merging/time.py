@@ -1,29 +1,26 @@
-"""``sardonyx merge time``: what merging costs applications, over a memory of any design.
+"""``merge time``: what merging costs applications, over a memory of any design.
 
 Left out: everything that computes, and the paper that the machine comes from (``reproduce``).
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
-from sardonyx._core import SardonyxError
-from sardonyx.cli.common import MOST, check_json_target, err, for_people, write_json
-from sardonyx.cli.options import JsonTo, Machine, Set, Workers
-from sardonyx.cli.progress import Watcher
+from sardonyx.api.command import Answer
 from sardonyx.draw.grid import folded, grid, numbers
-from sardonyx.runs.jobs import parse_settings
+from sardonyx.questions import MergeTime
+from sardonyx.runs.jobs import Setting
 from sardonyx.runs.measures import divide
 from sardonyx.runs.merging import algorithms
 from sardonyx.runs.results import Results, Run
-from sardonyx.runs.sources import check_known, parts
+from sardonyx.runs.scheduler import Watch
+from sardonyx.runs.sources import check_known
 from sardonyx.runs.tailbench import APPLICATIONS, PLAIN, TimedPoint, TimedRuns
 
-ALL = ",".join(algorithms())
 #: Each column: its heading, the metric, its format, and whether it is relative to no merging.
 COLUMNS = (
     ("mean us", "geomean_sojourn_ns", "{:,.0f}", 1e-3),
@@ -38,71 +35,37 @@ COLUMNS = (
 )
 
 
-def in_time(
-    applications: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="APPLICATION..", help=f"Of {', '.join(APPLICATIONS)}; default: all of them."
-        ),
-    ] = None,
-    designs: Annotated[
-        str, typer.Option("--designs", "-d", help=f"What merges: {ALL}, separated by commas.")
-    ] = ALL,
-    memory: Annotated[
-        str,
-        typer.Option(
-            help="The designs of the memory under the applications, separated by commas: names, "
-            "or LOGGING/MAPPING+POLICY as in esd+sca."
-        ),
-    ] = PLAIN,
-    machine: Machine = "pageforge",
-    settings: Set = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A window of 40 ms in place of 400, smaller machines.")
-    ] = False,
-    seed: Annotated[int, typer.Option(min=0, max=MOST, help="Seed of machines and queries.")] = 0,
-    workers: Workers = None,
-    json_to: JsonTo = None,
-) -> None:
-    """Say what same-page merging costs applications, on a memory of each design.
-
-    [bold]Example[/bold]: sardonyx merge time silo --memory no-encryption,sca,esd --quick
-    """
-    chosen = applications or list(APPLICATIONS)
+def answer(asked: MergeTime, watch: Watch | None) -> Answer:
+    """Every application under every design, on every memory."""
+    chosen = list(dict.fromkeys(asked.applications or APPLICATIONS))
     for name in chosen:
         check_known("application", name, APPLICATIONS)
-    sets, own = parse_settings(settings or ()), {}
-    if quick:
+    sets: Sequence[Setting] = asked.set
+    own: dict[str, Sequence[Setting]] = {}
+    if asked.quick:
         from sardonyx.papers.pageforge import QUICK
 
         sets, own = (*QUICK.sets, *sets), {name: QUICK.own(name) for name in chosen}
     runs = TimedRuns(
         [
             TimedPoint(application, design, memory=under)
-            for application in dict.fromkeys(chosen)
-            for under in _names("--memory", memory)
-            for design in _names("--designs", designs)
+            for application in chosen
+            for under in asked.memory
+            for design in asked.designs
         ],
-        machine=machine,
+        machine=asked.machine,
         sets=sets,
-        seed=seed,
+        seed=asked.seed,
         own=own,
     )
     runs.check()
-    check_json_target(json_to)
-    with Watcher(err) as watch:
-        results = runs.run(workers, watch)
-    people = for_people(json_to)
-    for application in dict.fromkeys(chosen):
+    return Answer("merge time", runs.run(asked.jobs, watch).to_document())
+
+
+def tell(people: Console, answer: Answer) -> None:
+    results = Results.from_document(answer.document())
+    for application in dict.fromkeys(run.trace for run in results.runs):
         _tell(people, application, results)
-    write_json(json_to, results.to_document())
-
-
-def _names(option: str, text: str) -> list[str]:
-    names = parts(text)
-    if not names:
-        raise SardonyxError(f"{option}: none given; give one at least")
-    return list(dict.fromkeys(names))
 
 
 def _tell(people: Console, application: str, results: Results) -> None:

@@ -1,0 +1,32 @@
+"""Signals that end us: whatever is begun is cleaned up, as after Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sardonyx._core import end_patiently
+
+
+class Ended(KeyboardInterrupt):
+    """SIGTERM or SIGHUP: what is begun is cleaned up, as after Ctrl-C."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.signal = number
+
+
+def ended(number: int, _: object) -> None:
+    """The handler of signals that end the program."""
+    raise Ended(number)
+
+
+@contextmanager
+def ending_patiently() -> Iterator[None]:
+    """Whatever is begun here ends in its own time after a signal."""
+    end_patiently(True)
+    try:
+        yield
+    finally:
+        end_patiently(False)

@@ -1,0 +1,1 @@
+"""What the commands of traces do: record, look at, check, convert, generate, cut and mix them."""
