@@ -77,12 +77,14 @@ KINDS = {
     "names": "Texts",
     "pairs": "Pairs",
     "path": "Place",
+    "range": "float | str | tuple[float, float]",
     "seconds": "float | str",
 }
 #: The same in the whole question.
 HELD = {
     "document": "str | dict[str, Any]",
     "path": "Path",
+    "range": "tuple[float, float]",
     "seconds": "float",
     "bytes": "int",
     "names": "tuple[str, ...]",
@@ -148,6 +150,7 @@ def _function(command: str, schema: Schema) -> str:
         text += f"    {name}: {kind}{default},\n"
     known = COMMANDS.get(command)
     made = module_of(command).answer.__annotations__["return"] if known else "Answer"
+    made = made if made in ("Answer", "Listed", "Results") else "Answer"
     return text + f"    watch: Watch | None = None,\n) -> {made}: ...\n"
 
 

@@ -52,11 +52,9 @@ def trace_info(source_json: str, progress: Progress | None) -> str:
 def trace_check(path: str, max_problems: int, progress: Progress | None) -> str:
     """``records``, ``bad`` and ``problems`` (``row``, ``problem``), as many as asked for."""
 
-def trace_convert(conversion_json: str, progress: Progress | None) -> str:
-    """``records`` written. ``source``, ``target``, ``from_format``, ``to_format``; ``data`` fills
-    writes without bytes: zero, random or unique, made of ``seed``; ``clock_mhz`` is the clock of a
-    trace that counts cycles, ``levels`` the sizes of the levels of a ReadWriteTrace's device, both
-    or null.
+def trace_convert(asked: str, progress: Progress | None) -> str:
+    """``records`` written for a ``questions.TraceConvert``, and how many were ``left_out`` that the
+    other format does not have.
     """
 
 def trace_synth(spec_json: str, dst: str, seed: int, progress: Progress | None) -> str:
@@ -119,7 +117,7 @@ class Recording:
     def stop(self) -> None:
         """Ask the program to end; what was recorded is kept."""
 
-def trace_record(wanted_json: str, recording: Recording) -> str:
+def trace_record(asked: str, plugin: str, recording: Recording) -> str:
     """``traces``, ``status``, ``signal`` and ``seconds`` of a program run and recorded."""
 
 def ladder() -> str:
@@ -219,12 +217,12 @@ def store_designs() -> str:
 def store_keys(design_json: str) -> str:
     """All keys of a ``runs.stores.StoreDesign`` with their values, as pairs."""
 
-def store_plan(question_json: str) -> str:
-    """What is known before a ``cli.store.estimate.Question`` is read: ``bytes`` (null of a stream),
+def store_plan(asked: str) -> str:
+    """What is known before a ``questions.StoreEstimate`` is read: ``bytes`` (null of a stream),
     ``files``, ``memory_bytes`` at most, and whether the counts will be ``exact`` in any case.
     """
 
-def store_estimate(question_json: str, scratch: str, progress: Progress | None) -> str:
+def store_estimate(asked: str, scratch: str, progress: Progress | None) -> str:
     """``found`` (``bytes``, ``files``, ``unreadable``, ``reads`` and ``cuttings``, each with
     ``kind``, ``chunks``, ``unique_chunks``, ``ratio``, ``references`` and more) and ``designs``,
     what each would take. In ``scratch``, an empty folder, the rival is measured. Progress counts
@@ -247,6 +245,9 @@ def guarantee(design: str) -> str:
 
 def store(question_json: str, progress: Progress | None) -> str:
     """``design`` and ``metrics`` of a ``runs.stores.StoreQuestion``."""
+
+def store_runs(asked: str) -> str:
+    """The runs of a ``questions.StoreCompare``: a ``questions.StoreQuestion`` for each design."""
 
 def check_store(question_json: str) -> None:
     """An error unless the question can be answered: its array can be, its workload is there."""

@@ -116,9 +116,11 @@ class Answer(Answered, dict[str, Any]):
         status: int = 0,
         notes: Sequence[str] = (),
         shown: Any = None,
+        errors: Sequence[str] = (),
     ) -> None:
         super().__init__(document)
         self._set(command, status, notes, shown)
+        self.errors = errors
 
 
 class Listed(Answered, list[dict[str, Any]]):

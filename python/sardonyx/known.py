@@ -32,12 +32,14 @@ class Line:
     unit: str = "req"
     #: Whether it has a document for ``--json``.
     document: bool = True
+    #: Whether a log has a line of its progress now and then.
+    logged: bool = True
     #: Whether standard output is another program's, so that ours is standard error.
     aside: bool = False
 
 
 COMMANDS = {
-    "trace record": Line("tracing.record", aside=True),
+    "trace record": Line("tracing.record", aside=True, logged=False),
     "trace info": Line("tracing.info"),
     "trace check": Line("tracing.check"),
     "trace convert": Line("tracing.convert"),
@@ -66,4 +68,8 @@ COMMANDS = {
     "merge": Line("merging.merge", "pages"),
     "merge time": Line("merging.time"),
     "merge generate": Line("merging.generate", document=False),
+    "store compare": Line("stores.compare"),
+    "store serve": Line("stores.serve", "", logged=False),
+    "store check": Line("stores.check", "blocks"),
+    "store estimate": Line("stores.estimate", "B"),
 }

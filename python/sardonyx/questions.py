@@ -51,22 +51,6 @@ class CommandsFile(Value):
     path: str
 
 
-class Conversion(Value):
-    """A conversion between two formats. ``data`` fills writes without bytes: zero, random or
-    unique, made of ``seed``; ``clock_mhz`` is the clock of a trace that counts cycles,
-    ``levels`` the sizes of the levels of a ReadWriteTrace's device.
-    """
-
-    data: str
-    from_format: str
-    seed: int
-    source: str
-    target: str
-    to_format: str
-    clock_mhz: float | None = None
-    levels: tuple[int, ...] | None = None
-
-
 class CrashFilesQuestion(Value):
     """A program, the folder that it works in, and the command that recovers from an image of that
     folder.
@@ -277,27 +261,6 @@ class CurveQuestion(Value):
     overrides: tuple[tuple[str, str], ...] = ()
 
 
-#: Whose layout a trace has.
-Format: TypeAlias = Literal["fiu", "destor"]
-
-
-class EstimateQuestion(Value):
-    """What to read, and how to count it."""
-
-    #: Bytes of fixed blocks, ascending; each a multiple of the first.
-    blocks: tuple[int, ...]
-    #: The most memory in bytes.
-    memory: int
-    #: A directory, a file, a device, or ``-`` for standard input.
-    path: str
-    #: Average bytes of chunks by content.
-    content_defined: int | None = None
-    #: The file that keeps what has been found so far, and from which the estimate goes on.
-    state: str | None = None
-    #: The format, if it is a trace of digests.
-    trace: Format | None = None
-
-
 class ExhaustiveQuestion(Value):
     """All orders in which the writes of a run can be accepted, each cut at every position; after
     each cut all orders of the life that follows, unless the run's ``recovery_cuts`` is 0. It
@@ -372,62 +335,6 @@ class Job(Value):
     warmup: int = 0
     #: The warm-up is this share of the run, beside ``warmup`` requests or transactions.
     warmup_share: float = 0.0
-
-
-class RecordRequest(Value):
-    """The options of ``sardonyx trace record``, as the user writes them."""
-
-    #: How the kernel clears pages: ``whole-lines``, ``fetched`` or ``none``.
-    clearing: str
-    #: Cores with private caches.
-    cores: int
-    #: Children are recorded too.
-    follow_fork: bool
-    #: FAULT:LINE, instructions of the kernel for a page and for each line that it clears.
-    kernel_instructions: str
-    #: SIZE:WAYS.
-    l1: str
-    #: SIZE:WAYS.
-    l2: str
-    #: ``memory`` or ``cpu``.
-    level: str
-    #: SIZE:WAYS or ``none``.
-    llc: str
-    #: The size of the memory for random frames, as in ``8G``.
-    memory: str
-    #: The last level does not include the others.
-    non_inclusive: bool
-    #: The trace.
-    output: str
-    #: Flushes, fences and stores to mapped files carry their place in the program.
-    pc: bool
-    #: The plugin.
-    plugin: str
-    #: The program and its arguments.
-    program: tuple[str, ...]
-    #: The first read of a line carries its bytes.
-    read_data: bool
-    #: Microseconds that a thread rests after each of its first stores to files at a place.
-    rest: int
-    #: ``last-freed``, ``first-freed`` or ``never``.
-    reuse: str
-    #: Records to leave out at the beginning.
-    skip: int
-    #: Instructions to leave out at the beginning.
-    skip_instructions: int
-    #: The descriptor to which acknowledgements are printed.
-    acks: int | None = None
-    #: The most records to keep.
-    limit: int | None = None
-    #: The most instructions to keep.
-    limit_instructions: int | None = None
-    #: ``virtual``, ``sequential``, ``random[:SEED]`` or ``pagemap``; by default ``sequential``, and
-    #: at level ``cpu`` ``virtual``.
-    pages: str | None = None
-    #: QEMU.
-    qemu: str | None = None
-    #: The trace is held against the program's memory at its end.
-    verify: bool = False
 
 
 class StoreAsked(Value):

@@ -287,7 +287,7 @@ def test_trace_tools_pass_their_options_on(sardonyx: Program, core: FakeCore, tr
     assert sardonyx("trace", "cut", trace, "c.parquet", "--skip", "1", "--limit", "2").status == 0
     assert core.calls == [
         {"source": "app.nvt", "target": "new.parquet", "from_format": "nvmain"}
-        | {"to_format": "sardonyx", "data": "unique"}
+        | {"to_format": None, "data": "unique"}
         | {"seed": 0, "clock_mhz": None, "levels": None},
         {"spec": {"name": "rung-60", "records": 7}, "seed": 0},
         {"skip": 1, "limit": 2},
@@ -308,7 +308,7 @@ def test_a_conversion_is_told_the_clock_and_the_device(
     assert sardonyx(*convert, *levels, "1,1,4,4,1024,64").status == 0
     assert [(c["clock_mhz"], c["seed"], c["levels"]) for c in core.calls] == [
         (800.0, 3, None),
-        (None, 0, [1, 1, 4, 4, 1024, 64]),
+        (None, 0, "1,1,4,4,1024,64"),
     ]
     bad_input(sardonyx(*convert, "ramulator-load-store", "--clock-mhz", "800"), "--clock-mhz")
     bad_input(sardonyx(*convert, "dramsim3", "--clock-mhz", "0"), "--clock-mhz")

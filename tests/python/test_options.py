@@ -24,10 +24,10 @@ import typer
 from sardonyx import _core, cli
 from sardonyx.cli import common
 from sardonyx.cli.forms import Options
-from sardonyx.cli.store import serve
 from sardonyx.runs import scheduler
 from sardonyx.runs.stores import StoreRuns
 from sardonyx.simulator import doctor, sweep
+from sardonyx.stores import serve
 from sardonyx.sweeps import rows
 
 TRACES = Path(__file__).resolve().parents[2] / "traces"

@@ -80,7 +80,7 @@ def test_a_block_trace_brings_digests(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--designs", "recma"), 'did you mean "recam"'),
+        (("--designs", "recan"), 'did you mean "recam"'),
         (("--reads", "1"), "something has to be written"),
         (("--width", "100"), "row_bits = 100: give a multiple of 8"),
         (("--width", "0"), "--width 0"),

@@ -23,7 +23,7 @@ from threading import Thread
 import pytest
 from nbd import FLUSH, FUA, NO_HOLE, READ, TRIM, WRITE, ZEROES, Client
 from sardonyx import _core
-from sardonyx.cli.store.serve import PLUGIN
+from sardonyx.stores.serve import PLUGIN
 from test_cli_native import sardonyx
 
 pytestmark = [

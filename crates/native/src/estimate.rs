@@ -2,17 +2,17 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use sardonyx_estimate::{EstimateError, Question, costs, estimate, plan};
+use sardonyx_estimate::{EstimateError, Request, costs, estimate, plan};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::progress::Progress;
 use crate::{bad, read};
 
-/// What is known of a `sardonyx_estimate::Question` before anything is read.
+/// What is known of an estimate before anything is read.
 #[pyfunction]
-pub fn store_plan(py: Python<'_>, question_json: &str) -> PyResult<String> {
-    let question: Question = read(question_json)?;
+pub fn store_plan(py: Python<'_>, asked: &str) -> PyResult<String> {
+    let question = read::<Request>(asked)?.question().map_err(bad)?;
     written(&py.detach(|| plan(&question)).map_err(bad)?)
 }
 
@@ -20,11 +20,11 @@ pub fn store_plan(py: Python<'_>, question_json: &str) -> PyResult<String> {
 #[pyfunction]
 pub fn store_estimate(
     py: Python<'_>,
-    question_json: &str,
+    asked: &str,
     scratch: PathBuf,
     progress: Option<&Progress>,
 ) -> PyResult<String> {
-    let question: Question = read(question_json)?;
+    let question = read::<Request>(asked)?.question().map_err(bad)?;
     let tell = Progress::listener(progress);
     let answer = py.detach(|| {
         let found = estimate(&question, &tell)?;

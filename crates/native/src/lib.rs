@@ -116,7 +116,7 @@ mod _core {
         simulate,
     };
     #[pymodule_export]
-    use super::store::{check_store, store, store_designs, store_keys};
+    use super::store::{check_store, store, store_designs, store_keys, store_runs};
     #[pymodule_export]
     use super::table::parquet_of;
     #[pymodule_export]

@@ -10,7 +10,6 @@ use crate::crash::{CrashQuestion, ExhaustiveQuestion, TrialQuestion};
 use crate::curve::{AccessesQuestion, CurveQuestion};
 use crate::simulate::Job;
 use crate::sources::Source;
-use crate::traces::Conversion;
 
 /// Lists the questions, which may name each other.
 macro_rules! questions {
@@ -35,9 +34,6 @@ pub fn questions() -> PyResult<String> {
         sardonyx_crash_files::question::Question,
         sardonyx_merge::timed::Question,
         sardonyx_store::Question,
-        sardonyx_estimate::Question,
-        Conversion,
-        sardonyx_record::Wanted,
     );
     let schemas: Value = generator.take_definitions(true).into();
     serde_json::to_string(&schemas).map_err(bad)

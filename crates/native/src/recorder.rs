@@ -1,5 +1,6 @@
 //! Recording for Python: one call that runs a program, and counters to look at meanwhile.
 //! Left out: any logic; `sardonyx_record` has it.
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -46,9 +47,14 @@ impl Recording {
 
 /// Run a program and write its trace; what became of it as JSON.
 #[pyfunction]
-pub fn trace_record(py: Python<'_>, wanted_json: &str, recording: &Recording) -> PyResult<String> {
-    let wanted: Wanted = read(wanted_json)?;
-    let request = wanted.request().map_err(bad)?;
+pub fn trace_record(
+    py: Python<'_>,
+    asked: &str,
+    plugin: PathBuf,
+    recording: &Recording,
+) -> PyResult<String> {
+    let wanted: Wanted = read(asked)?;
+    let request = wanted.request(plugin).map_err(bad)?;
     let outcome = py.detach(|| record(&request, &recording.live));
     let outcome = outcome.map_err(bad)?;
     serde_json::to_string(&outcome).map_err(bad)

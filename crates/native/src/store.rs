@@ -1,7 +1,7 @@
 //! Deduplicating stores for Python: one design on one workload. Answers in JSON.
 //! Left out: any logic; `sardonyx_store` has it.
 use pyo3::prelude::*;
-use sardonyx_store::{Asked, DESIGNS, Question};
+use sardonyx_store::{Asked, Comparison, DESIGNS, Question};
 
 use crate::progress::Progress;
 use crate::{bad, read};
@@ -18,6 +18,13 @@ pub fn store_keys(design_json: &str) -> PyResult<String> {
     let asked: Asked = read(design_json)?;
     let keys = asked.keys().map_err(bad)?;
     serde_json::to_string(keys.shown()).map_err(bad)
+}
+
+/// The runs of a comparison, a question each.
+#[pyfunction]
+pub fn store_runs(asked: &str) -> PyResult<String> {
+    let runs = read::<Comparison>(asked)?.runs().map_err(bad)?;
+    serde_json::to_string(&runs).map_err(bad)
 }
 
 /// Runs a question.

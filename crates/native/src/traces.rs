@@ -6,15 +6,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use pyo3::prelude::*;
 use sardonyx::ecc::FINGERPRINTS;
 use sardonyx::trace::{self, Format, ImportOptions, Spec, TraceError};
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::json;
 
+use crate::asked::traces::TraceConvert;
 use crate::progress::Progress;
 use crate::sources::Source;
 use crate::{bad, read};
-
-const OWN_FORMAT: &str = "sardonyx";
 
 /// The payload of the unwinding of a call that the user cancelled.
 struct Cancelled;
@@ -86,67 +83,38 @@ pub fn trace_check(
     answer(&detached(py, progress, check)?)
 }
 
-/// A conversion between two formats. `data` fills writes without bytes: zero, random or unique, made of `seed`;
-/// `clock_mhz` is the clock of a trace that counts cycles, `levels` the sizes of the levels of a ReadWriteTrace's
-/// device.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Conversion {
-    source: String,
-    target: String,
-    from_format: String,
-    to_format: String,
-    data: String,
-    seed: u64,
-    clock_mhz: Option<f64>,
-    levels: Option<Vec<u64>>,
-}
-
 /// Another simulator's trace to ours, ours to another's, or ours written again.
 #[pyfunction]
-pub fn trace_convert(
-    py: Python<'_>,
-    conversion_json: &str,
-    progress: Option<&Progress>,
-) -> PyResult<String> {
-    let asked: Conversion = read(conversion_json)?;
-    let (src, dst) = (&asked.source, &asked.target);
-    match (asked.from_format.as_str(), asked.to_format.as_str()) {
-        (OWN_FORMAT, "nvmain") => {
-            let source = trace::Source::open(src).map_err(bad)?;
-            let export = |tell: ProgressCallback<'_>| trace::export_nvmain(source, dst, tell);
-            let exported = detached(py, progress, export)?;
-            let (records, left_out) = (exported.requests, exported.left_out);
-            Ok(json!({"records": records, "left_out": left_out}).to_string())
+pub fn trace_convert(py: Python<'_>, asked: &str, progress: Option<&Progress>) -> PyResult<String> {
+    let asked: TraceConvert = read(asked)?;
+    let (src, dst) = (&asked.source, &*asked.target);
+    match asked.formats().map_err(bad)? {
+        (None, None) => {
+            let copy = |tell: ProgressCallback<'_>| trace::copy(src, dst, tell);
+            Ok(json!({"records": detached(py, progress, copy)?}).to_string())
         }
-        (OWN_FORMAT, foreign) if foreign != OWN_FORMAT => {
-            let format: Format = foreign.parse().map_err(bad)?;
-            let source = trace::Source::open(src).map_err(bad)?;
-            let export = |tell: ProgressCallback<'_>| trace::export(source, dst, format, tell);
-            let exported = detached(py, progress, export)?;
-            let (records, left_out) = (exported.requests, exported.left_out);
-            Ok(json!({"records": records, "left_out": left_out}).to_string())
-        }
-        (foreign, OWN_FORMAT) if foreign != OWN_FORMAT => {
-            let format: Format = foreign.parse().map_err(bad)?;
+        (Some(foreign), _) => {
             let mut options = ImportOptions {
-                fill: asked.data.parse().map_err(bad)?,
+                fill: asked.fill().map_err(bad)?,
                 seed: asked.seed,
                 clock_mhz: asked.clock_mhz,
                 ..ImportOptions::default()
             };
-            options.levels = asked.levels.unwrap_or(options.levels);
+            options.levels = asked.levels().map_err(bad)?.unwrap_or(options.levels);
             let import =
-                |tell: ProgressCallback<'_>| trace::import(src, dst, format, &options, tell);
+                |tell: ProgressCallback<'_>| trace::import(src, dst, foreign, &options, tell);
             Ok(json!({"records": detached(py, progress, import)?}).to_string())
         }
-        (OWN_FORMAT, OWN_FORMAT) => {
-            let copy = |tell: ProgressCallback<'_>| trace::copy(src, dst, tell);
-            Ok(json!({"records": detached(py, progress, copy)?}).to_string())
+        (None, Some(foreign)) => {
+            let source = trace::Source::open(src).map_err(bad)?;
+            let export = |tell: ProgressCallback<'_>| match foreign {
+                Format::NvMain => trace::export_nvmain(source, dst, tell),
+                _ => trace::export(source, dst, foreign, tell),
+            };
+            let exported = detached(py, progress, export)?;
+            let (records, left_out) = (exported.requests, exported.left_out);
+            Ok(json!({"records": records, "left_out": left_out}).to_string())
         }
-        (from, to) => Err(bad(format!(
-            "{src}: {from} cannot become {to}; one of the two must be {OWN_FORMAT}"
-        ))),
     }
 }
 

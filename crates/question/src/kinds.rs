@@ -11,6 +11,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::grouped;
+
 /// What follows a pair that is none.
 const PAIR: &str = "not of the form KEY=VALUE; for example --set esd.efit_bytes=65536";
 
@@ -91,6 +93,68 @@ impl<'de> Deserialize<'de> for Seconds {
                 Err(D::Error::custom(format_args!("{shown}{TIME}")))
             }
         }
+    }
+}
+
+impl Bytes {
+    /// Refuses fewer than `least` and more than `most` bytes.
+    ///
+    /// # Errors
+    /// They are; it names the option.
+    pub fn within(self, option: &str, least: u64, most: u64) -> Result<(), String> {
+        if (least..=most).contains(&self.0) {
+            return Ok(());
+        }
+        let [least, most] = [least, most].map(|bytes| grouped(bytes as f64));
+        Err(format!("{option} {}: give {least} to {most} bytes", self.0))
+    }
+}
+
+/// What is known to lie between two numbers: "0.1-17"; or one number, which is both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Range(pub f64, pub f64);
+
+looks!(Range: {"type": ["array", "number", "string"], "items": {"type": "number"}, "format": "range"});
+
+impl Range {
+    /// Two ends, the lower first; none is below 0 or without end.
+    pub fn parse(text: &str) -> Option<Range> {
+        let (low, high) = text.split_once('-').unwrap_or((text, text));
+        Range::between(low.parse().ok()?, high.parse().ok()?)
+    }
+
+    fn between(low: f64, high: f64) -> Option<Range> {
+        (0.0 <= low && low <= high && high.is_finite()).then_some(Range(low, high))
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
+        write!(to, "{}-{}", self.0, self.1)
+    }
+}
+
+impl<'de> Deserialize<'de> for Range {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Number(f64),
+            Text(String),
+            Ends(f64, f64),
+        }
+        let (text, range) = match Written::deserialize(from) {
+            Ok(Written::Number(one)) => (one.to_string(), Range::between(one, one)),
+            Ok(Written::Ends(low, high)) => (format!("{low}-{high}"), Range::between(low, high)),
+            Ok(Written::Text(text)) => (text.clone(), Range::parse(&text)),
+            Err(_) => (String::new(), None),
+        };
+        let problem = || {
+            D::Error::custom(format_args!(
+                "{text}: give a number from 0, or two ends as in 0.1-17"
+            ))
+        };
+        range.ok_or_else(problem)
     }
 }
 

@@ -10,7 +10,7 @@ mod declared;
 mod kinds;
 
 pub use declared::declared;
-pub use kinds::{Bytes, Document, Names, Pairs, Place, Seconds};
+pub use kinds::{Bytes, Document, Names, Pairs, Place, Range, Seconds};
 
 use sardonyx_base::sizes;
 use schemars::JsonSchema;
@@ -57,9 +57,9 @@ pub trait Question: DeserializeOwned + JsonSchema {
     }
 }
 
-/// The names of the options that were given, the others having their defaults.
+/// The options that were given, each by its name and as users write it; the others have their defaults.
 #[derive(Debug)]
-pub struct Given(Vec<String>);
+pub struct Given(Vec<(String, String)>);
 
 impl Given {
     /// Refuses those of the options that were given, for they do nothing in this `form` of the command.
@@ -67,11 +67,9 @@ impl Given {
     /// # Errors
     /// One of them was given.
     pub fn idle(&self, options: &[&str], form: &str) -> Result<(), String> {
-        let idle = self
-            .0
-            .iter()
-            .filter(|name| options.contains(&name.as_str()));
-        refused(&idle.map(|name| option(name)).collect::<Vec<_>>(), form)
+        let idle = (self.0.iter()).filter(|(name, _)| options.contains(&name.as_str()));
+        let idle: Vec<String> = idle.map(|(_, said)| said.clone()).collect();
+        refused(&idle, form)
     }
 }
 
@@ -128,7 +126,17 @@ pub fn read<T: Question>(json: &str) -> Result<T, String> {
     let meant = given
         .iter()
         .filter(|(name, value)| is_meant(value, &fields[*name]));
-    let names = Given(meant.map(|(name, _)| name.clone()).collect());
+    let names = meant.map(|(name, value)| {
+        let said = said(name, &fields[name]);
+        let off = *value == Value::Bool(false);
+        let said = if off {
+            said.replacen("--", "--no-", 1)
+        } else {
+            said
+        };
+        (name.clone(), said)
+    });
+    let names = Given(names.collect());
     let question: T =
         serde_json::from_value(Value::Object(given)).map_err(|error| error.to_string())?;
     question.check(&names)?;

@@ -3,11 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use sardonyx_question::{Bytes, Given, Place, Question, question};
 use sardonyx_recorder::caches::{Geometry, Hierarchy};
 use sardonyx_recorder::frames::Reuse;
 use sardonyx_recorder::options::{Clearing, KernelTime, Level};
-use schemars::JsonSchema;
-use serde::Deserialize;
 
 use crate::error::{RecordError, Result};
 use crate::pages::PageFrames;
@@ -59,62 +58,122 @@ impl Request {
     }
 }
 
-/// The options of `sardonyx trace record`, as the user writes them.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "RecordRequest")]
-#[serde(deny_unknown_fields)]
-pub struct Wanted {
-    /// The program and its arguments.
-    pub program: Vec<String>,
-    /// The trace.
-    pub output: PathBuf,
-    /// The plugin.
-    pub plugin: PathBuf,
-    /// QEMU.
-    pub qemu: Option<PathBuf>,
-    /// SIZE:WAYS.
-    pub l1: String,
-    /// SIZE:WAYS.
-    pub l2: String,
-    /// SIZE:WAYS or `none`.
-    pub llc: String,
-    /// The last level does not include the others.
-    pub non_inclusive: bool,
-    /// Cores with private caches.
-    pub cores: usize,
-    /// `memory` or `cpu`.
-    pub level: String,
-    /// `virtual`, `sequential`, `random[:SEED]` or `pagemap`; by default `sequential`, and at level `cpu` `virtual`.
-    pub pages: Option<String>,
-    /// `last-freed`, `first-freed` or `never`.
-    pub reuse: String,
-    /// How the kernel clears pages: `whole-lines`, `fetched` or `none`.
-    pub clearing: String,
-    /// FAULT:LINE, instructions of the kernel for a page and for each line that it clears.
-    pub kernel_instructions: String,
-    /// The size of the memory for random frames, as in `8G`.
-    pub memory: String,
-    /// Records to leave out at the beginning.
-    pub skip: u64,
-    /// The most records to keep.
-    pub limit: Option<u64>,
-    /// Instructions to leave out at the beginning.
-    pub skip_instructions: u64,
-    /// The most instructions to keep.
-    pub limit_instructions: Option<u64>,
-    /// Children are recorded too.
-    pub follow_fork: bool,
-    /// The first read of a line carries its bytes.
-    pub read_data: bool,
-    /// Flushes, fences and stores to mapped files carry their place in the program.
-    pub pc: bool,
-    /// Microseconds that a thread rests after each of its first stores to files at a place.
-    pub rest: u32,
-    /// The descriptor to which acknowledgements are printed.
-    pub acks: Option<i32>,
-    /// The trace is held against the program's memory at its end.
-    #[serde(default)]
-    pub verify: bool,
+question! {
+    /// Run a program and write down what it asks of memory, with the bytes.
+    ///
+    /// Any x86-64 Linux program, unmodified. A program that it becomes by exec is recorded too, its children only with
+    /// --follow-fork or --pc. The exit status is the program's; if a signal ends it, 128 and the signal's number, and the
+    /// trace is kept. io_uring, AIO, userfaultfd, ptrace and process_vm_readv answer ENOSYS.
+    ///
+    /// The program's input and output are its own; the trace appears when it has ended.
+    ///
+    /// Example: sardonyx trace record -o t.parquet -- sqlite3 my.db .dump
+    pub struct Wanted {
+        /// What to run, after --.
+        #[schemars(extend("argument" = "-- PROGRAM ARGS..."))]
+        program: Vec<String>,
+        /// The trace; by default PROGRAM.parquet, here.
+        #[schemars(extend("short" = "o"))]
+        output: Option<Place>,
+        /// memory: below the last-level cache. cpu: every load and store. By default memory, and cpu with --pc or
+        /// --acks.
+        level: Option<String>,
+        /// Each core's first level, SIZE:WAYS.
+        #[schemars(extend("rare" = true))]
+        l1: String = "32K:8".into(),
+        /// Each core's second level, SIZE:WAYS.
+        #[schemars(extend("rare" = true))]
+        l2: String = "256K:8".into(),
+        /// The shared last level, SIZE:WAYS, or none.
+        llc: String = "16M:16".into(),
+        /// The last level does not include the others.
+        #[schemars(extend("rare" = true))]
+        non_inclusive: bool,
+        /// Cores; threads take turns on them.
+        #[schemars(range(max = 1024), extend("rare" = true))]
+        cores: usize = 4,
+        /// Where pages lie: sequential (frames in order of first touch), random[:SEED], pagemap (the kernel's; needs
+        /// root), or, at level cpu only, virtual (the program's addresses). By default sequential, and virtual at level
+        /// cpu.
+        pages: Option<String>,
+        /// Which free frame a page gets: last-freed, first-freed, or never one that another page had (with --pages
+        /// sequential).
+        #[schemars(extend("rare" = true))]
+        reuse: String = "last-freed".into(),
+        /// How the kernel clears a new page: whole-lines (overwritten, not fetched, as processors with fast strings
+        /// do), fetched (each line is read first), or none (left out).
+        #[schemars(extend("rare" = true))]
+        clearing: String = "whole-lines".into(),
+        /// Instructions of the kernel for each page that it clears, and for each of its 64 lines; twice as many for a
+        /// copied line.
+        #[schemars(extend("value" = "FAULT:LINE", "rare" = true))]
+        kernel_instructions: String = "1000:8".into(),
+        /// Size of physical memory for random page placement.
+        #[schemars(extend("rare" = true))]
+        memory: Bytes = Bytes(17179869184),
+        /// Records left out first.
+        skip: u64,
+        /// Records kept; then the program is ended.
+        #[schemars(range(min = 1))]
+        limit: Option<u64>,
+        /// Instructions before the first record.
+        #[schemars(extend("rare" = true))]
+        skip_instructions: u64,
+        /// Instructions kept; then the program is ended.
+        #[schemars(range(min = 1), extend("rare" = true))]
+        limit_instructions: Option<u64>,
+        /// Record forked children too, in NAME.1.parquet and so on. With --pc (where it is the default) their stores to
+        /// mapped files go into the program's trace, in one order.
+        follow_fork: Option<bool>,
+        /// The first read of a line has its contents, which are what memory held.
+        #[schemars(extend("rare" = true))]
+        read_data: bool = true,
+        /// Record the place in the program of each store, flush and fence; for crash-test.
+        pc: bool,
+        /// With --pc: a thread rests so long after each of its first 16 stores to files at a place, so that threads
+        /// overlap; 0: never.
+        #[schemars(range(max = 1000000), extend("value" = "MICROSECONDS", "rare" = true, "requires" = "pc"))]
+        rest: u32 = 100,
+        /// Record what the program had printed at each moment; for crash-test.
+        acks: bool,
+        /// The same for this descriptor instead of 1.
+        #[schemars(range(min = 0, max = 1048576), extend("rare" = true))]
+        acks_fd: Option<i32>,
+        /// At the end, hold the trace against the program's memory, page by page.
+        verify: bool,
+        /// QEMU's qemu-x86_64, 10.0 or newer, if not the one that comes with Sardonyx.
+        #[schemars(extend("rare" = true))]
+        qemu: Option<Place>,
+    }
+}
+
+impl Question for Wanted {
+    fn check(&self, given: &Given) -> Result<(), String> {
+        let (level, pages) = (self.level(), self.pages());
+        let mut chosen = format!("with --level {level} --pages {pages}");
+        let mut idle = Vec::new();
+        let below = level == "memory";
+        if !below {
+            idle.extend(["l1", "l2", "llc", "non_inclusive", "clearing"]);
+        } else if self.clearing != Wanted::default().clearing {
+            chosen += &format!(" --clearing {}", self.clearing);
+        }
+        if !below || self.clearing == "none" {
+            idle.push("kernel_instructions");
+        }
+        if !below || pages != "sequential" {
+            idle.push("reuse");
+        }
+        if !pages.starts_with("random") {
+            idle.push("memory");
+        }
+        if self.acks_fd.is_some() {
+            idle.push("acks");
+        }
+        given.idle(&idle, &chosen)?;
+        let request = self.clone().request(PathBuf::new());
+        request.map(|_| ()).map_err(|error| error.to_string())
+    }
 }
 
 /// Parses a number of bytes with K, M or G (powers of 1024).
@@ -154,21 +213,41 @@ fn refused<T>(message: impl Into<String>) -> Result<T> {
 }
 
 impl Wanted {
-    /// Turns the options into a request.
+    /// The level of the records: below the caches, unless crash tests are to see every store.
+    fn level(&self) -> &str {
+        let every = self.pc || self.acknowledged().is_some();
+        (self.level.as_deref()).unwrap_or(if every { "cpu" } else { "memory" })
+    }
+
+    fn pages(&self) -> &str {
+        let usual = match self.level() {
+            "cpu" => "virtual",
+            _ => "sequential",
+        };
+        self.pages.as_deref().unwrap_or(usual)
+    }
+
+    /// The descriptor to which acknowledgements are printed.
+    fn acknowledged(&self) -> Option<i32> {
+        self.acks_fd.or(self.acks.then_some(1))
+    }
+
+    /// Turns the options into a request, for a recording by this plugin.
     ///
     /// # Errors
     /// An option makes no sense; the message names it.
-    pub fn request(self) -> Result<Request> {
-        let level = match self.level.as_str() {
+    pub fn request(self, plugin: PathBuf) -> Result<Request> {
+        let acks = self.acknowledged();
+        let level = match self.level() {
             "memory" => Level::Memory,
             "cpu" => Level::Cpu,
             other => return refused(format!("--level {other}: is none; known: memory, cpu")),
         };
         let pages = self.where_pages_lie(level)?;
-        let reuse = self.frames_again(level, pages)?;
-        let clearing = self.how_pages_are_cleared(level)?;
-        let kernel = self.time_of_the_kernel(level, clearing)?;
-        if level == Level::Memory && (self.pc || self.acks.is_some()) {
+        let reuse = self.frames_again()?;
+        let clearing = self.how_pages_are_cleared()?;
+        let kernel = kernel_time(&self.kernel_instructions)?;
+        if level == Level::Memory && (self.pc || acks.is_some()) {
             let option = if self.pc { "--pc" } else { "--acks" };
             return refused(format!(
                 "{option}: is for crash tests, which need every store; add --level cpu"
@@ -181,9 +260,9 @@ impl Wanted {
             caches: self.hierarchy()?,
             program: self.program.into_iter().map(Into::into).collect(),
             environment: Vec::new(),
-            output: self.output,
-            qemu: self.qemu,
-            plugin: self.plugin,
+            output: self.output.unwrap_or_default().0,
+            qemu: self.qemu.map(|qemu| qemu.0),
+            plugin,
             level,
             pages,
             reuse,
@@ -195,31 +274,22 @@ impl Wanted {
                 limit: self.limit,
                 instructions: self.limit_instructions,
             },
-            follow_fork: self.follow_fork,
+            follow_fork: self.follow_fork.unwrap_or(self.pc),
             read_data: self.read_data,
             pc: self.pc,
             rest: self.rest,
-            acks: self.acks,
+            acks,
             verify: self.verify,
         })
     }
 
     fn where_pages_lie(&self, level: Level) -> Result<PageFrames> {
-        let frames = match sardonyx_base::sizes::parse(&self.memory) {
-            Some(bytes @ 4096..) => bytes / 4096,
-            _ => {
-                return refused(format!(
-                    "--memory {}: is not a SIZE, as in 16G",
-                    self.memory
-                ));
-            }
+        let frames = match self.memory.0 {
+            bytes @ 4096.. => bytes / 4096,
+            bytes => return refused(format!("--memory {bytes}: is not a SIZE, as in 16G")),
         };
         let random = |seed| PageFrames::Random { seed, frames };
-        let wanted = match (&self.pages, level) {
-            (Some(wanted), _) => wanted.as_str(),
-            (None, Level::Memory) => "sequential",
-            (None, Level::Cpu) => "virtual",
-        };
+        let wanted = self.pages();
         let seeded = wanted
             .split_once(':')
             .map(|(kind, seed)| (kind, seed.parse()));
@@ -243,56 +313,26 @@ impl Wanted {
         })
     }
 
-    fn frames_again(&self, level: Level, pages: PageFrames) -> Result<Reuse> {
-        let reuse = match self.reuse.as_str() {
-            "last-freed" => Reuse::LastFreed,
-            "first-freed" => Reuse::FirstFreed,
-            "never" => Reuse::Never,
-            other => {
-                return refused(format!(
-                    "--reuse {other}: is none; known: last-freed, first-freed, never"
-                ));
-            }
-        };
-        if reuse != Reuse::default() && (level, pages) != (Level::Memory, PageFrames::Sequential) {
-            return refused(format!(
-                "--reuse {}: is for frames that are counted below the caches; leave out --pages and --level",
-                self.reuse
-            ));
+    fn frames_again(&self) -> Result<Reuse> {
+        match self.reuse.as_str() {
+            "last-freed" => Ok(Reuse::LastFreed),
+            "first-freed" => Ok(Reuse::FirstFreed),
+            "never" => Ok(Reuse::Never),
+            other => refused(format!(
+                "--reuse {other}: is none; known: last-freed, first-freed, never"
+            )),
         }
-        Ok(reuse)
     }
 
-    fn how_pages_are_cleared(&self, level: Level) -> Result<Clearing> {
-        let clearing = match self.clearing.as_str() {
-            "whole-lines" => Clearing::WholeLines,
-            "fetched" => Clearing::Fetched,
-            "none" => Clearing::Unrecorded,
-            other => {
-                return refused(format!(
-                    "--clearing {other}: is none; known: whole-lines, fetched, none"
-                ));
-            }
-        };
-        if clearing != Clearing::default() && level == Level::Cpu {
-            return refused(format!(
-                "--clearing {}: is for level memory; leave it out",
-                self.clearing
-            ));
+    fn how_pages_are_cleared(&self) -> Result<Clearing> {
+        match self.clearing.as_str() {
+            "whole-lines" => Ok(Clearing::WholeLines),
+            "fetched" => Ok(Clearing::Fetched),
+            "none" => Ok(Clearing::Unrecorded),
+            other => refused(format!(
+                "--clearing {other}: is none; known: whole-lines, fetched, none"
+            )),
         }
-        Ok(clearing)
-    }
-
-    fn time_of_the_kernel(&self, level: Level, clearing: Clearing) -> Result<KernelTime> {
-        let kernel = kernel_time(&self.kernel_instructions)?;
-        let unrecorded = level == Level::Cpu || clearing == Clearing::Unrecorded;
-        if kernel != KernelTime::default() && unrecorded {
-            return refused(format!(
-                "--kernel-instructions {}: is for the kernel's clearing, which is not recorded; leave it out",
-                self.kernel_instructions
-            ));
-        }
-        Ok(kernel)
     }
 
     fn hierarchy(&self) -> Result<Hierarchy> {
@@ -314,17 +354,12 @@ mod tests {
     use super::*;
 
     fn wanted(change: impl FnOnce(&mut Wanted)) -> Result<Request, String> {
-        let mut wanted: Wanted = serde_json::from_str(
-            r#"{"program": ["ls"], "output": "t.parquet", "plugin": "p.so", "qemu": null, "l1": "32K:8",
-                "l2": "256K:8", "llc": "16M:16", "non_inclusive": false, "cores": 4, "level": "memory",
-                "pages": null, "reuse": "last-freed", "clearing": "whole-lines", "kernel_instructions": "1000:8",
-                "memory": "16G", "skip": 0, "limit": null, "skip_instructions": 0,
-                "limit_instructions": null, "follow_fork": false, "read_data": false, "pc": false,
-                "rest": 100, "acks": null}"#,
-        )
-        .unwrap();
+        let mut wanted = Wanted {
+            program: vec!["ls".to_owned()],
+            ..Wanted::default()
+        };
         change(&mut wanted);
-        wanted.request().map_err(|e| e.to_string())
+        wanted.request(PathBuf::new()).map_err(|e| e.to_string())
     }
 
     #[test]
@@ -360,10 +395,10 @@ mod tests {
         assert_eq!(slow.kernel, KernelTime { fault: 7, line: 0 });
         let never = wanted(|w| w.reuse = "never".into()).unwrap();
         assert_eq!(never.reuse, Reuse::Never);
-        let core = wanted(|w| w.level = "cpu".into()).unwrap();
+        let core = wanted(|w| w.level = Some("cpu".into())).unwrap();
         assert_eq!(core.pages, PageFrames::Virtual);
         assert_eq!(
-            wanted(|w| w.level = "cpu".into()).unwrap().level,
+            wanted(|w| w.level = Some("cpu".into())).unwrap().level,
             Level::Cpu
         );
     }
@@ -375,26 +410,16 @@ mod tests {
         assert!(problem(|w| w.l1 = "32KK:8".into()).starts_with("--l1 "));
         assert!(problem(|w| w.llc = "3M:16".into()).contains("power of two"));
         assert!(problem(|w| w.llc = "99999999999G:16".into()).starts_with("--llc "));
-        assert!(problem(|w| w.level = "disk".into()).contains("memory, cpu"));
+        assert!(problem(|w| w.level = Some("disk".into())).contains("memory, cpu"));
         assert!(problem(|w| w.pages = Some("random:x".into())).contains("random:SEED"));
         assert!(problem(|w| w.pages = Some("virtual".into())).contains("--level cpu"));
         assert!(problem(|w| w.reuse = "again".into()).contains("first-freed"));
-        let reuse = |w: &mut Wanted| {
-            (w.reuse, w.level) = ("never".into(), "cpu".into());
-        };
-        assert!(wanted(reuse).unwrap_err().starts_with("--reuse"));
-        let clearing = |w: &mut Wanted| (w.clearing, w.level) = ("none".into(), "cpu".into());
-        assert!(wanted(clearing).unwrap_err().starts_with("--clearing"));
         assert!(problem(|w| w.clearing = "no".into()).contains("fetched"));
-        let unused = |w: &mut Wanted| {
-            (w.clearing, w.kernel_instructions) = ("none".into(), "1:1".into());
-        };
-        assert!(wanted(unused).unwrap_err().starts_with("--kernel-instr"));
         for bad in ["1000", "1000:", "-1:8", "8:1000001"] {
             let said = wanted(|w| w.kernel_instructions = bad.into()).unwrap_err();
             assert!(said.contains("1000:8"), "{said}");
         }
-        assert!(problem(|w| w.memory = "4".into()).contains("16G"));
+        assert!(problem(|w| w.memory = Bytes(4)).contains("16G"));
         assert!(problem(|w| w.cores = 0).contains("--cores"));
     }
 }

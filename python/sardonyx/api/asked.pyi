@@ -237,15 +237,15 @@ class StoreCheck(Asked):
 
 class StoreCompare(Asked):
     designs: tuple[str, ...]
-    block: str
+    block: int
     duplicates: float | None
     bytes: int
     written: int
     reads: float
     encrypted: bool
     seed: int
-    tree: str | None
-    trace: str | None
+    tree: Path | None
+    trace: Path | None
     capacity: int
     width: int
     modules: int
@@ -254,31 +254,31 @@ class StoreCompare(Asked):
     free_row: bool
     search_first: bool
     fingerprint: int
-    compared_bit: str
-    match_line: str
-    written_bit: str
-    endurance: str
+    compared_bit: tuple[float, float]
+    match_line: tuple[float, float]
+    written_bit: tuple[float, float]
+    endurance: tuple[float, float]
     deduplicate: bool
     verify: bool
     by_content: bool
     cache_entries: int
     clock_mhz: int
     rival_cores: int
-    request_cycles: str
-    hash_cycles: str
-    compare_cycles: str
-    lookup_cycles: str
-    fetch_us: str
+    request_cycles: tuple[float, float]
+    hash_cycles: tuple[float, float]
+    compare_cycles: tuple[float, float]
+    lookup_cycles: tuple[float, float]
+    fetch_us: tuple[float, float]
     overlap: bool
-    processor_watts: str
-    memory_watts: str
-    dir: str | None
+    processor_watts: tuple[float, float]
+    memory_watts: tuple[float, float]
+    dir: Path | None
     jobs: int | None
 
 class StoreEstimate(Asked):
     path: str
-    block: tuple[str, ...]
-    content_defined: int
+    block: tuple[int, ...]
+    content_defined: str
     trace: str | None
     memory: int
     state: Path | None
@@ -289,7 +289,7 @@ class StoreServe(Asked):
     dir: Path
     design: str | None
     size: int | None
-    block: str | None
+    block: int | None
     trace: Path | None
 
 class Sweep(Asked):
@@ -309,7 +309,7 @@ class TraceConvert(Asked):
     target: Path
     from_format: str | None
     to_format: str | None
-    data: str
+    data: Literal["zero", "random", "unique"]
     seed: int
     clock_mhz: float | None
     levels: str | None

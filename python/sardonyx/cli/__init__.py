@@ -36,7 +36,7 @@ COMPLETIONS = {
 
 
 #: What is not yet made of its question.
-TYPED = {"crash-test": "crash_test", "store": "store"}
+TYPED = {"crash-test": "crash_test"}
 
 
 class Commands(click.Group):

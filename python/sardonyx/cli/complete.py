@@ -78,3 +78,8 @@ BY_PARAMETER: dict[str, Callable[[Any, str], list[str]]] = {
     "trace": lambda _, word: traces(word),
     "recording": lambda _, word: traces(word),
 }
+#: And an argument, whose name may be that of an option elsewhere.
+BY_ARGUMENT: dict[str, Callable[[Any, str], list[str]]] = {
+    "trace": lambda _, word: traces(word),
+    "source": lambda _, word: traces(word),
+}

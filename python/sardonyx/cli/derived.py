@@ -35,10 +35,12 @@ from sardonyx.cli.help import ALL, CONTEXT, FAR, of_command, of_group
 from sardonyx.known import COMMANDS, GROUPS
 from sardonyx.sizes import size_text
 
+#: Formats of lists that one text holds whole.
+ALONE = ("names", "range")
 WHOLE = re.compile(r"\d{1,19}|-[1-9]\d{0,18}", re.ASCII)
 #: A word that is no command's name is an argument of the group's own command: ``merge IMAGE..`` is
 #: ``merge run IMAGE..``.
-ALONE = "run"
+OWN = "run"
 JSON = "Write the same numbers as JSON to this file, or to standard output for -."
 
 
@@ -54,7 +56,7 @@ class Command(click.Command):
         if self.line.document:
             params.append(_option(["--json"], JSON, "FILE"))
         super().__init__(
-            name.split()[-1] if name not in GROUPS else ALONE,
+            name.split()[-1] if name not in GROUPS else OWN,
             params=params,
             help=" ".join(said.split()),
             callback=self._run,
@@ -96,7 +98,7 @@ class Command(click.Command):
         self._check_one_file(given, to)
         people = err if self.line.aside else for_people(to)
         try:
-            with Watcher(err, self.line.unit) as watch:
+            with Watcher(err, self.line.unit, logged=self.line.logged) as watch:
                 answer = ask(self.command, given, watch, anew=True)
         except Exception as error:
             if (answer := getattr(error, "answer", None)) is not None:
@@ -132,15 +134,15 @@ class Group(click.Group):
     def __init__(self, name: str) -> None:
         super().__init__(name, help=GROUPS[name], context_settings=CONTEXT, no_args_is_help=True)
         made = (command.partition(" ") for command in COMMANDS)
-        self.words = [word or ALONE for group, _, word in made if group == name]
+        self.words = [word or OWN for group, _, word in made if group == name]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if self.name in COMMANDS and (not args or args[0] not in self.words):
-            args = [ALONE, *(args or ["--help"])]
+            args = [OWN, *(args or ["--help"])]
         return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if args[0] not in self.words and f"{self.name} {ALONE}" in COMMANDS:
+        if args[0] not in self.words and f"{self.name} {OWN}" in COMMANDS:
             raise fail(f"{args[0]}: {_remedy(str(self.name), args)}")
         return super().resolve_command(ctx, args)
 
@@ -177,7 +179,7 @@ def _said(ctx: click.Context, name: str) -> bool:
 
 def _param(name: str, of: Mapping[str, Any]) -> click.Parameter:
     kinds = of.get("type", "string")
-    several = "array" in kinds and of.get("format") != "names"
+    several = "array" in kinds and of.get("format") not in ALONE
     if "argument" in of:
         return click.Argument(
             [name],
@@ -251,7 +253,9 @@ def row(param: click.Parameter, of: Mapping[str, Any]) -> str:
     default = of.get("default")
     if isinstance(default, bool) or default in (None, [], "", {}):
         return text
-    if isinstance(default, list):
+    if of.get("format") == "range":
+        default = "-".join(re.sub(r"e\+0?", "e", f"{end:g}") for end in dict.fromkeys(default))
+    elif isinstance(default, list):
         default = ",".join(map(str, default))
     elif of.get("format") == "bytes":
         default = size_text(default)

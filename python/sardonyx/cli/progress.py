@@ -80,8 +80,8 @@ class Lines:
 class Watcher:
     """Shows the tasks that run, and of several how much of the whole is done."""
 
-    def __init__(self, console: Console, unit: str = "req") -> None:
-        self._shown = console.is_terminal
+    def __init__(self, console: Console, unit: str = "req", *, logged: bool = True) -> None:
+        self._shown, self._logged = console.is_terminal, logged
         self._bars = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
@@ -118,7 +118,7 @@ class Watcher:
 
     def __call__(self, tasks: Sequence[Task[Any]]) -> None:
         if not self._shown:
-            return self._lines.tell(lambda: line(tasks))
+            return self._lines.tell(lambda: line(tasks)) if self._logged else None
         if len(tasks) > 1:
             if self._all is None:
                 self._all = self._bars.add_task("all runs", total=len(tasks), whole=True)
@@ -255,4 +255,6 @@ class _Count(ProgressColumn):
     def render(self, task: Bar) -> Text:
         if task.fields.get("whole"):
             return self._runs.render(task)
-        return Text(f"{task.percentage:3.0f}%" if task.total else f"{task.completed:,.0f}")
+        if not task.total:
+            return Text(f"{task.completed:,.0f}" if task.completed else "")
+        return Text(f"{task.percentage:3.0f}%")

@@ -29,8 +29,7 @@ def threaded() -> dict[str, Path]:
 
 
 def _in(part: str) -> dict[str, Path]:
-    folder = next((place for place in PLACES if place.is_dir()), None)
-    found = [] if folder is None else sorted((folder / part).glob(f"*{SUFFIX}"))
+    found = next(filter(None, (sorted((place / part).glob(f"*{SUFFIX}")) for place in PLACES)), ())
     return {path.stem: path for path in found}
 
 

@@ -32,17 +32,13 @@ KB, GB = 1 << 10, 1 << 30
 
 
 class Key(Value, lenient=True):
-    """A key of a design. ``words`` are what a choice takes, of which its option sets the last."""
+    """A key of a design."""
 
     name: str
-    kind: Literal["bytes", "count", "flag", "choice", "bracket"]
     default: str | None
     source: str
     line: str
     option: str | None
-    metavar: str | None
-    needs: dict[Literal["flag"], str] | Literal["files"] | None
-    words: tuple[str, ...] = ()
 
 
 class Assumed(Value, lenient=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,10 +22,8 @@ from rich.console import Console
 from sardonyx import _core
 from sardonyx.answer import UNREADABLE, Answer
 from sardonyx.api.asked import TraceRecord
-from sardonyx.questions import RecordRequest
 from sardonyx.runs.scheduler import Task, Watch
 from sardonyx.signals import ended, ending_patiently
-from sardonyx.sizes import size_text
 from sardonyx.tracing import facts
 from sardonyx.tracing.facts import check_new
 
@@ -40,18 +39,14 @@ NATIVE_RATE = 3e9
 LOOK_EVERY = 0.25
 #: A shell's status of a program that a signal ended is this plus the signal's number.
 BY_SIGNAL = 128
-#: What goes to the recorder as it is asked.
-AS_ASKED = (
-    "l1", "l2", "llc", "non_inclusive", "cores", "reuse", "clearing", "kernel_instructions",
-    "skip", "limit", "skip_instructions", "limit_instructions", "read_data", "pc", "rest", "verify",
-)  # fmt: skip
 
 
 def answer(asked: TraceRecord, watch: Watch | None) -> Answer:
     """What was written, and how the program ended; the status is the program's."""
-    wanted = request(asked)
-    check_new(Path(wanted.output))
-    outcome = recorded(wanted, watch)
+    program = asked.program[1:] if asked.program[:1] == ("--",) else asked.program
+    target = asked.output or Path(f"{Path(program[0]).name if program else 'trace'}.parquet")
+    check_new(target)
+    outcome = recorded(asked.replace(program=program, output=target), watch)
     verified = [trace["verified"] for trace in outcome["traces"]]
     differ = any(found and found["different"] for found in verified)
     status = 0 if outcome["interrupted"] else outcome["status"] or 0
@@ -65,31 +60,11 @@ def answer(asked: TraceRecord, watch: Watch | None) -> Answer:
     return found
 
 
-def request(asked: TraceRecord) -> RecordRequest:
-    """What the recorder is asked."""
-    program = asked.program[1:] if asked.program[:1] == ("--",) else asked.program
-    target = asked.output or Path(f"{Path(program[0]).name if program else 'trace'}.parquet")
-    acks = asked.acks_fd if asked.acks_fd is not None else 1 if asked.acks else None
-    level = asked.level or ("cpu" if asked.pc or acks is not None else "memory")
-    return RecordRequest(
-        program=program,
-        output=str(target),
-        plugin=str(PLUGIN),
-        qemu=emulator(asked.qemu),
-        level=level,
-        pages=asked.pages or ("virtual" if level == "cpu" else "sequential"),
-        follow_fork=asked.pc if asked.follow_fork is None else asked.follow_fork,
-        acks=acks,
-        memory=size_text(asked.memory),
-        **{name: getattr(asked, name) for name in AS_ASKED},
-    )
-
-
-def emulator(asked: Path | None = None) -> str | None:
+def emulator(asked: Path | None = None) -> Path | None:
     """The emulator that was asked for, or that there is of ours; else one in PATH is taken."""
     if asked is not None:
-        return str(asked.absolute() if asked.exists() else asked)
-    return next((str(place) for place in EMULATORS if place.is_file()), None)
+        return asked.absolute() if asked.exists() else asked
+    return next((place for place in EMULATORS if place.is_file()), None)
 
 
 def tell(people: Console, answer: Answer) -> None:
@@ -124,7 +99,7 @@ def _tell_verified(people: Console, found: dict[str, Any] | None) -> None:
     )
 
 
-def recorded(wanted: RecordRequest, watch: Watch | None) -> dict[str, Any]:
+def recorded(asked: TraceRecord, watch: Watch | None) -> dict[str, Any]:
     """Record on another thread, watched.
 
     Ctrl-C, SIGTERM and SIGHUP end the program within a second, the second one at once. The trace is
@@ -133,7 +108,7 @@ def recorded(wanted: RecordRequest, watch: Watch | None) -> dict[str, Any]:
     """
     recording = _core.Recording()
     task = Task("", lambda _: None, _Counted(recording), "running")
-    text = wanted.json()
+    text = asked.replace(qemu=emulator(asked.qemu)).json()
     interrupted: list[bool] = []
     started = time.monotonic()
 
@@ -144,7 +119,7 @@ def recorded(wanted: RecordRequest, watch: Watch | None) -> dict[str, Any]:
             _core.end_patiently(False)
 
     with ThreadPoolExecutor(1) as pool, _on_signals(stop), ending_patiently():
-        done = pool.submit(_core.trace_record, text, recording)
+        done = pool.submit(_core.trace_record, text, str(PLUGIN), recording)
         while True:
             try:
                 answer = done.result(timeout=LOOK_EVERY)
@@ -178,6 +153,9 @@ class _Counted:
 @contextmanager
 def _on_signals(handler: Callable[..., None]) -> Iterator[None]:
     """Call the handler at SIGTERM or SIGHUP, if they would end us."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are another thread's
+        return
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     before = {number: old for number, old in before.items() if old in (signal.SIG_DFL, ended)}
     try:

@@ -1,5 +1,6 @@
 //! What the commands of this door are asked.
-use sardonyx_question::{Names, Pairs, Place, Question, question};
+use sardonyx_merge::images::mixes::Mix;
+use sardonyx_question::{Given, Names, Pairs, Place, Question, question};
 
 question! {
     /// Say what same-page merging costs applications, on a memory of each design.
@@ -52,4 +53,21 @@ question! {
 }
 
 impl Question for MergeTime {}
-impl Question for MergeGenerate {}
+
+impl Question for MergeGenerate {
+    fn check(&self, _given: &Given) -> Result<(), String> {
+        let (mix, target) = (&self.mix, &self.target);
+        let known = Mix::ALL.map(Mix::name);
+        if !known.contains(&mix.as_str()) {
+            let known = known.join(", ");
+            return Err(format!("{mix}: there is no such mix; they are {known}"));
+        }
+        if target.exists() {
+            let target = target.display();
+            return Err(format!(
+                "{target}: is there already; name a folder that is not"
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,92 +1,7 @@
 //! What the commands of this door are asked.
-use sardonyx_question::{Bytes, Given, Place, Question, question};
-
-question! {
-    /// Run a program and write down what it asks of memory, with the bytes.
-    ///
-    /// Any x86-64 Linux program, unmodified. A program that it becomes by exec is recorded too, its children only with
-    /// --follow-fork or --pc. The exit status is the program's; if a signal ends it, 128 and the signal's number, and the
-    /// trace is kept. io_uring, AIO, userfaultfd, ptrace and process_vm_readv answer ENOSYS.
-    ///
-    /// Example: sardonyx trace record -o t.parquet -- sqlite3 my.db .dump
-    pub struct TraceRecord {
-        /// What to run, after --.
-        #[schemars(extend("argument" = "-- PROGRAM ARGS..."))]
-        program: Vec<String>,
-        /// The trace; by default PROGRAM.parquet, here.
-        #[schemars(extend("short" = "o"))]
-        output: Option<Place>,
-        /// memory: below the last-level cache. cpu: every load and store. By default memory, and cpu with --pc or
-        /// --acks.
-        level: Option<String>,
-        /// Each core's first level, SIZE:WAYS.
-        #[schemars(extend("rare" = true))]
-        l1: String = "32K:8".into(),
-        /// Each core's second level, SIZE:WAYS.
-        #[schemars(extend("rare" = true))]
-        l2: String = "256K:8".into(),
-        /// The shared last level, SIZE:WAYS, or none.
-        llc: String = "16M:16".into(),
-        /// The last level does not include the others.
-        #[schemars(extend("rare" = true))]
-        non_inclusive: bool,
-        /// Cores; threads take turns on them.
-        #[schemars(range(max = 1024), extend("rare" = true))]
-        cores: u64 = 4,
-        /// Where pages lie: sequential (frames in order of first touch), random[:SEED], pagemap (the kernel's; needs
-        /// root), or, at level cpu only, virtual (the program's addresses). By default sequential, and virtual at level
-        /// cpu.
-        pages: Option<String>,
-        /// Which free frame a page gets: last-freed, first-freed, or never one that another page had (with --pages
-        /// sequential).
-        #[schemars(extend("rare" = true))]
-        reuse: String = "last-freed".into(),
-        /// How the kernel clears a new page: whole-lines (overwritten, not fetched, as processors with fast strings
-        /// do), fetched (each line is read first), or none (left out).
-        #[schemars(extend("rare" = true))]
-        clearing: String = "whole-lines".into(),
-        /// Instructions of the kernel for each page that it clears, and for each of its 64 lines; twice as many for a
-        /// copied line.
-        #[schemars(extend("value" = "FAULT:LINE", "rare" = true))]
-        kernel_instructions: String = "1000:8".into(),
-        /// Size of physical memory for random page placement.
-        #[schemars(extend("rare" = true))]
-        memory: Bytes = Bytes(17179869184),
-        /// Records left out first.
-        skip: u64,
-        /// Records kept; then the program is ended.
-        #[schemars(range(min = 1))]
-        limit: Option<u64>,
-        /// Instructions before the first record.
-        #[schemars(extend("rare" = true))]
-        skip_instructions: u64,
-        /// Instructions kept; then the program is ended.
-        #[schemars(range(min = 1), extend("rare" = true))]
-        limit_instructions: Option<u64>,
-        /// Record forked children too, in NAME.1.parquet and so on. With --pc (where it is the default) their stores to
-        /// mapped files go into the program's trace, in one order.
-        follow_fork: Option<bool>,
-        /// The first read of a line has its contents, which are what memory held.
-        #[schemars(extend("rare" = true))]
-        read_data: bool = true,
-        /// Record the place in the program of each store, flush and fence; for crash-test.
-        pc: bool,
-        /// With --pc: a thread rests so long after each of its first 16 stores to files at a place, so that threads
-        /// overlap; 0: never.
-        #[schemars(range(max = 1000000), extend("value" = "MICROSECONDS", "rare" = true))]
-        rest: u64 = 100,
-        /// Record what the program had printed at each moment; for crash-test.
-        acks: bool,
-        /// The same for this descriptor instead of 1.
-        #[schemars(range(max = 1048576), extend("rare" = true))]
-        acks_fd: Option<u64>,
-        /// At the end, hold the trace against the program's memory, page by page.
-        verify: bool,
-        /// QEMU's qemu-x86_64, 10.0 or newer, if not the one that comes with Sardonyx.
-        #[schemars(extend("rare" = true))]
-        qemu: Option<Place>,
-    }
-}
+use sardonyx::names::did_you_mean;
+use sardonyx::trace::{Fill, Format};
+use sardonyx_question::{Given, Place, Question, question};
 
 question! {
     /// Count what is in a trace: records, duplicates, contents, collisions, locality.
@@ -138,6 +53,7 @@ question! {
         #[schemars(extend("called" = "to"))]
         to_format: Option<String>,
         /// What writes without bytes write: zero, random, unique.
+        #[schemars(extend("enum" = ["zero", "random", "unique"]))]
         data: String = "unique".into(),
         /// Seed of the contents that --data makes.
         seed: u64,
@@ -203,50 +119,105 @@ question! {
     }
 }
 
-impl Question for TraceRecord {
-    fn check(&self, given: &Given) -> Result<(), String> {
-        let acks = self.acks || self.acks_fd.is_some();
-        let usual = if self.pc || acks { "cpu" } else { "memory" };
-        let level = self.level.as_deref().unwrap_or(usual);
-        let below = level == "memory";
-        let first = if below { "sequential" } else { "virtual" };
-        let pages = self.pages.as_deref().unwrap_or(first);
-        let chosen = format!("with --level {level} --pages {pages}");
-        if !below {
-            let of_caches = [
-                "l1",
-                "l2",
-                "llc",
-                "non_inclusive",
-                "clearing",
-                "kernel_instructions",
-            ];
-            given.idle(&of_caches, &chosen)?;
-        }
-        if !below || pages != "sequential" {
-            given.idle(&["reuse"], &chosen)?;
-        }
-        if !pages.starts_with("random") {
-            given.idle(&["memory"], &chosen)?;
-        }
-        if self.clearing == "none" {
-            given.idle(
-                &["kernel_instructions"],
-                &format!("{chosen} --clearing none"),
-            )?;
-        }
-        if !self.pc {
-            given.idle(&["rest"], "without --pc")?;
-        }
-        if self.acks_fd.is_some() {
-            given.idle(&["acks"], "with --acks-fd")?;
-        }
-        Ok(())
+/// Our own format, beside those of other simulators.
+const OWN_FORMAT: &str = "sardonyx";
+/// The one format whose addresses are positions in a device.
+const LEVELLED: Format = Format::RamulatorReadWrite;
+const CLOCKED: [Format; 6] = [
+    Format::NvMain,
+    Format::DramSim2,
+    Format::DramSim3,
+    Format::DramSys,
+    Format::DramSysRelative,
+    Format::Gem5Packets,
+];
+
+/// A format that was given, or that a file's name tells; none is our own.
+fn format(option: &str, given: Option<&str>, path: &str) -> Result<Option<Format>, String> {
+    let names: Vec<&str> = [OWN_FORMAT]
+        .into_iter()
+        .chain(Format::ALL.map(Format::name))
+        .collect();
+    let known = names.join(", ");
+    match given {
+        Some(OWN_FORMAT) => Ok(None),
+        Some(name) => name.parse().map(Some).map_err(|_| {
+            let near = did_you_mean(name, &names);
+            format!("{option}: there is no trace format \"{name}\"; {near}known: {known}")
+        }),
+        None if path.ends_with(".parquet") => Ok(None),
+        None => Err(format!(
+            "{path}: of which format? give {option}, one of {known}"
+        )),
     }
 }
+
+impl TraceConvert {
+    /// The formats that are read and written; none is our own.
+    pub fn formats(&self) -> Result<(Option<Format>, Option<Format>), String> {
+        let from = format("--from", self.from_format.as_deref(), &self.source)?;
+        let target = self.target.to_string_lossy();
+        let to = format("--to", self.to_format.as_deref(), &target)?;
+        if let (Some(from), Some(to)) = (from, to) {
+            return Err(format!(
+                "{}: {from} cannot become {to}; one of the two must be {OWN_FORMAT}",
+                self.source
+            ));
+        }
+        Ok((from, to))
+    }
+
+    /// The contents of writes that have none.
+    pub fn fill(&self) -> Result<Fill, String> {
+        self.data.parse()
+    }
+
+    /// The sizes of the levels of a device, if they are given.
+    pub fn levels(&self) -> Result<Option<Vec<u64>>, String> {
+        let Some(text) = &self.levels else {
+            return Ok(None);
+        };
+        let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+        let digits =
+            |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        if parts.len() != 6 || !parts.iter().all(digits) {
+            return Err(format!(
+                "--levels {text}: give six whole numbers, as in 1,2,4,4,65536,128"
+            ));
+        }
+        let levels: Result<Vec<u64>, _> = parts.iter().map(|part| part.parse()).collect();
+        let far = |_| format!("--levels {text}: together at most 2^58 lines");
+        levels.map(Some).map_err(far)
+    }
+}
+
+impl Question for TraceConvert {
+    fn check(&self, given: &Given) -> Result<(), String> {
+        let (from, _) = self.formats()?;
+        let said = from.map_or(OWN_FORMAT, Format::name);
+        if from.is_none() {
+            let form = format!("from {said}: contents are made for traces of other simulators");
+            given.idle(&["data", "seed"], &form)?;
+        }
+        if self.fill()? == Fill::Zero {
+            given.idle(&["seed"], "with --data zero")?;
+        }
+        if !from.is_some_and(|from| CLOCKED.contains(&from)) {
+            let clocked = CLOCKED.map(Format::name).join(" and ");
+            let form = format!("from {said}, which counts no cycles; {clocked} do");
+            given.idle(&["clock_mhz"], &form)?;
+        }
+        if from != Some(LEVELLED) {
+            let levelled = LEVELLED.name();
+            let form = format!("from {said}: only {levelled} has levels");
+            given.idle(&["levels"], &form)?;
+        }
+        self.levels().map(|_| ())
+    }
+}
+
 impl Question for TraceInfo {}
 impl Question for TraceCheck {}
-impl Question for TraceConvert {}
 impl Question for TraceSynth {}
 impl Question for TraceCut {}
 impl Question for TraceMix {}

@@ -8,6 +8,7 @@
 mod cost;
 mod cutting;
 mod distinct;
+mod request;
 mod state;
 mod traces;
 mod tree;
@@ -17,13 +18,13 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use cost::{DesignCost, costs};
 use cutting::{BUFFER, ByContent, Fixed};
 pub use distinct::References;
 use distinct::{Allotment, Distinct};
+pub use request::Request;
 pub use traces::Format;
 use tree::{DirectoryTree, TreeFile};
 
@@ -34,9 +35,7 @@ const NAMED: usize = 10;
 const BESIDE: u64 = 16 << 20;
 
 /// What to read, and how to count it.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
-#[schemars(rename = "EstimateQuestion")]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Question {
     /// A directory, a file, a device, or `-` for standard input.
     pub path: String,

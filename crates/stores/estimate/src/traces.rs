@@ -5,8 +5,7 @@
 use std::io::{BufRead, BufReader, Read};
 
 use sardonyx_store::FiuRequest;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use sha1::{Digest as _, Sha1};
 
 use super::distinct::Distinct;
@@ -17,7 +16,7 @@ const LONGEST: u64 = 1 << 20;
 const TELL_EVERY: u64 = 1 << 14;
 
 /// Whose layout a trace has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     /// Requests to a disk, each with the MD5 of every 4096 (or 512) bytes.

@@ -20,8 +20,6 @@ pub struct Key {
     pub line: &'static str,
     /// The option of the command line that sets it, if there is one.
     pub option: Option<&'static str>,
-    /// The option's placeholder in help, where its kind does not give one.
-    pub metavar: Option<&'static str>,
     /// A key without this need has no effect.
     pub needs: Option<Needs>,
 }
@@ -69,7 +67,6 @@ impl Key {
             source,
             line,
             option: None,
-            metavar: None,
             needs: None,
         }
     }
@@ -77,13 +74,6 @@ impl Key {
     pub(super) const fn option(self, option: &'static str) -> Key {
         Key {
             option: Some(option),
-            ..self
-        }
-    }
-
-    pub(super) const fn metavar(self, metavar: &'static str) -> Key {
-        Key {
-            metavar: Some(metavar),
             ..self
         }
     }
@@ -101,6 +91,13 @@ impl Key {
             needs: Some(needs),
             ..self
         }
+    }
+
+    /// Whether a text is its default, or another way to write that; an error is what to give.
+    pub(crate) fn is_default(&self, text: &str) -> Result<bool, String> {
+        let (value, _) = self.read(text)?;
+        let default = self.default.map(|default| self.read(default));
+        Ok(default.is_some_and(|default| default.is_ok_and(|(default, _)| default == value)))
     }
 
     /// The value for the design, and as reports show it; an error is what to give.

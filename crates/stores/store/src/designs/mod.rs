@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::ops::Deref;
 use std::path::Path;
 
+use sardonyx_base::names::did_you_mean;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -138,8 +139,9 @@ impl Named {
         let found = DESIGNS.iter().find(|design| design.name == name);
         found.map(|design| Named(design)).ok_or_else(|| {
             let known: Vec<&str> = DESIGNS.iter().map(|design| design.name).collect();
+            let near = did_you_mean(name, &known);
             let known = known.join(", ");
-            RunError::Bad(format!("there is no store {name:?}; known: {known}"))
+            RunError::Bad(format!("there is no store {name:?}; {near}known: {known}"))
         })
     }
 }

@@ -29,7 +29,7 @@ pub(super) static DESIGN: Design = Design {
             "an overwrite searches before it deletes.", option("--search-first");
         "address_cycles": SOME, "", "Sec. III-C; by width *assumed*", "cycles for each of LBA and PA.", follows();
         "fingerprint_bits": KeyKind::Count { least: 0 }, "0", "none in the paper",
-            "a row with so many bits of a hash first.", option("--fingerprint"), metavar("BITS");
+            "a row with so many bits of a hash first.", option("--fingerprint");
         "compared_bit_fj": KeyKind::Bracket, "0.1-17", "*assumed*", "femtojoules of a bit compared, or A-B.", option("--compared-bit");
         "match_line_fj": KeyKind::Bracket, "0", "*assumed*", "femtojoules of a match line, or A-B.", option("--match-line");
         "written_bit_fj": KeyKind::Bracket, "1000-10000", "*assumed*", "femtojoules of a bit written, or A-B.", option("--written-bit");

@@ -1,4 +1,4 @@
-"""``sardonyx store serve``: a deduplicating store as a network block device, by nbdkit.
+"""``store serve``: a deduplicating store as a network block device, by nbdkit.
 
 nbdkit speaks the protocol and loads our plugin (crates/stores/nbd), which tells its counters on a
 pipe. Here nbdkit is started, watched and ended. docs/store/device.md explains the rest.
@@ -15,34 +15,25 @@ import stat
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
-from typing import IO, Annotated, Any
+from typing import IO, Any
 
-import typer
 from rich.console import Console
-from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from sardonyx import _core
-from sardonyx.cli.common import (
-    CHECK_FAILED,
-    PATH,
-    check_json_target,
-    err,
-    fail,
-    for_people,
-    size_in_bytes,
-    write_json,
-)
-from sardonyx.cli.options import JsonTo
-from sardonyx.runs.stores import designs, known
+from sardonyx.answer import Answer
+from sardonyx.api.asked import StoreServe
+from sardonyx.runs.scheduler import Task, Watch
+from sardonyx.runs.scheduler import tell as say
+from sardonyx.runs.stores import known
 from sardonyx.signals import ending_patiently
 
-PLUGIN = Path(__file__).parents[2] / "libsardonyx_nbd.so"
+PLUGIN = Path(__file__).parents[1] / "libsardonyx_nbd.so"
 #: The longest name of a socket, by Linux.
 LONGEST_SOCKET = 107
 LOOK_EVERY = 0.1
@@ -60,76 +51,50 @@ TIMES = {
 PREFERRED = 4096
 
 
-def serve(
-    socket: Annotated[
-        Path, typer.Option(help="The Unix socket to make, where clients connect.", **PATH)
-    ],
-    folder: Annotated[
-        Path, typer.Option("--dir", help="The folder that holds the store; made if new.", **PATH)
-    ],
-    design: Annotated[
-        str | None,
-        typer.Option(help=f"What counts the cost: {' or '.join(designs())}; by default the first."),
-    ] = None,
-    size: Annotated[str | None, typer.Option(help="Size of a new device, as 1G.")] = None,
-    block: Annotated[str | None, typer.Option(help="Block of a new device. Default: 4K.")] = None,
-    trace: Annotated[
-        Path | None,
-        typer.Option(
-            help="A new file for the requests, with digests and without contents, "
-            "which `store compare --trace` runs.",
-            **PATH,
-        ),
-    ] = None,
-    json_to: JsonTo = None,
-) -> None:
-    """Serve a deduplicating store as a block device (NBD) until Ctrl-C, and count what it takes.
-
-    What a client has flushed survives the end of the server, however it comes. Needs nbdkit.
-
-    [bold]Example[/bold]: sardonyx store serve --size 1G --socket disk.sock --dir disk
-    """
-    check_json_target(json_to)
-    if design is not None:
-        known(design, "--design: ")
+def answer(asked: StoreServe, watch: Watch | None) -> Answer:
+    """What the device was asked until somebody ended it, and what that takes."""
+    folder, trace = asked.dir, asked.trace
     nbdkit = shutil.which("nbdkit")
     if nbdkit is None:
         raise _core.SardonyxError("no nbdkit in PATH; on Debian: apt-get install nbdkit")
-    check_socket(socket)
+    check_socket(asked.socket)
     check_folder(folder)
     if trace is not None and os.path.lexists(trace):
         raise _core.SardonyxError(f"--trace {trace}: is there already; name a new file")
     settings = {
         "dir": str(folder.absolute()),
-        "design": design,
-        "size": None if size is None else size_in_bytes("--size", size),
-        "block": None if block is None else size_in_bytes("--block", block),
+        "design": asked.design,
+        "size": asked.size,
+        "block": asked.block,
         "trace": None if trace is None else str(trace.absolute()),
         "blocksize-minimum": 1,
         "blocksize-preferred": PREFERRED,
     }
     given = [f"{name}={value}" for name, value in settings.items() if value is not None]
     # Its end waits for the disk, which has to hold what was flushed.
-    with ending_patiently(), served(nbdkit, socket.absolute(), given) as server:
-        watch(server, err)
+    with ending_patiently(), served(nbdkit, asked.socket.absolute(), given) as server:
+        wait(server, watch)
     if server.ready is None:
         raise _core.SardonyxError("; ".join(server.said) or "nbdkit ended and said nothing")
-    server.show_notes()
+    server.tell_notes(watch)
     if server.noted > MOST_NOTES:
-        err.print(f"note: nbdkit said {server.noted - MOST_NOTES:,} lines more", soft_wrap=True)
+        say(watch, f"note: nbdkit said {server.noted - MOST_NOTES:,} lines more")
     report = reported(server)
-    people = for_people(json_to)
-    people.print(table_of(report))
-    people.print(f"energy from assumed inputs: {report['assumed']}", style="dim", soft_wrap=True)
-    write_json(json_to, report)
+    errors = []
     if server.end is None:
         code = server.process.returncode
         how = f"signal {-code}" if code < 0 else f"status {code}"
-        raise fail(f"nbdkit ended with {how}; what was flushed is in {folder}", CHECK_FAILED)
-    if report["not_traced"]:
-        raise fail(f"--trace {trace}: not all was written: {report['not_traced']}", CHECK_FAILED)
-    if report["not_flushed"]:
-        raise fail(f"not flushed at the end: {report['not_flushed']}", CHECK_FAILED)
+        errors.append(f"nbdkit ended with {how}; what was flushed is in {folder}")
+    elif report["not_traced"]:
+        errors.append(f"--trace {trace}: not all was written: {report['not_traced']}")
+    elif report["not_flushed"]:
+        errors.append(f"not flushed at the end: {report['not_flushed']}")
+    return Answer("store serve", report, int(bool(errors)), errors=errors)
+
+
+def tell(people: Console, answer: Answer) -> None:
+    people.print(table_of(answer))
+    people.print(f"energy from assumed inputs: {answer['assumed']}", style="dim", soft_wrap=True)
 
 
 def check_socket(path: Path) -> None:
@@ -212,10 +177,10 @@ class Server:
             if self.noted <= MOST_NOTES:
                 self.notes.append(words)
 
-    def show_notes(self) -> None:
-        """Print what has come since the last time."""
+    def tell_notes(self, watch: Watch | None) -> None:
+        """Say what has come since the last time."""
         while self.notes:
-            err.print(f"note: {self.notes.pop(0)}", soft_wrap=True)
+            say(watch, f"note: {self.notes.pop(0)}")
 
 
 @contextmanager
@@ -264,41 +229,36 @@ def served(nbdkit: str, socket: Path, settings: list[str]) -> Iterator[Server]:
                 socket.unlink(missing_ok=True)
 
 
-def watch(server: Server, console: Console) -> None:
+def wait(server: Server, watch: Watch | None) -> None:
     """Show counters until the server ends or somebody wants it to end."""
     announced = False
-    with (
-        Live(console=console, transient=True, auto_refresh=False)
-        if console.is_terminal
-        else nullcontext()
-    ) as live:
-        try:
-            while server.process.poll() is None:
-                if server.ready is not None and not announced:
-                    counters = server.ready["counters"]
-                    console.print(
-                        f"serving nbd+unix:///?socket={server.socket} ({counters['design']}, "
-                        f"{counters['size_bytes']:,} bytes); Ctrl-C ends it",
-                        soft_wrap=True,
-                    )
-                    announced = True
-                server.show_notes()
-                if live is not None:
-                    live.update(_line(server), refresh=True)
-                time.sleep(LOOK_EVERY)
-        except KeyboardInterrupt:
-            if server.ready is None:
-                raise
+    shown = Task("opening", lambda _: None, state="running")
+    try:
+        while server.process.poll() is None:
+            if server.ready is not None and not announced:
+                counters = server.ready["counters"]
+                say(
+                    watch,
+                    f"serving nbd+unix:///?socket={server.socket} ({counters['design']}, "
+                    f"{counters['size_bytes']:,} bytes); Ctrl-C ends it",
+                )
+                announced = True
+            server.tell_notes(watch)
+            if server.last is not None:
+                shown.label = _line(server.last)
+            if watch is not None:
+                watch([shown])
+            time.sleep(LOOK_EVERY)
+    except KeyboardInterrupt:
+        if server.ready is None:
+            raise
 
 
-def _line(server: Server) -> Text:
-    if server.last is None:
-        return Text("opening", style="dim")
-    told, blocks = server.last["told_blocks"], blocks_of(server.last)
+def _line(counters: dict[str, Any]) -> str:
+    told, blocks = counters["told_blocks"], blocks_of(counters)
     if told < blocks:
-        line = f"served, not yet counted: the design knows {told:,} of {blocks:,} blocks"
-        return Text(line, style="dim")
-    metrics = metrics_of(server.last)
+        return f"served, not yet counted: the design knows {told:,} of {blocks:,} blocks"
+    metrics = metrics_of(counters)
     parts = [
         f"{metrics['writes']:,} blocks written, {metrics['duplicate_share']:.1%} duplicates",
         f"{metrics['reads']:,} read",
@@ -306,7 +266,7 @@ def _line(server: Server) -> Text:
         f"{metrics['energy_nj'] / 1e6:,.3g} mJ",
         f"{metrics['operations_per_second'] / 1e6:.3f} M blocks/s by its clock",
     ]
-    return Text(" · ".join(parts), style="dim")
+    return " · ".join(parts)
 
 
 def blocks_of(counters: dict[str, Any]) -> int:
