@@ -40,11 +40,18 @@ Texts: TypeAlias = Text | Sequence[Text]
 Pairs: TypeAlias = Mapping[str, str | int | float | bool] | Texts
 '''
 #: How a command's parameter is written whose kind is not one of JSON's.
-KINDS = {"path": "Text", "bytes": "int | str", "names": "Texts", "pairs": "Pairs"}
+KINDS = {
+    "path": "Text",
+    "bytes": "int | str",
+    "seconds": "float | str",
+    "names": "Texts",
+    "pairs": "Pairs",
+}
 #: The same in the whole question.
 HELD = {
     "path": "Path",
     "bytes": "int",
+    "seconds": "float",
     "names": "tuple[str, ...]",
     "pairs": "tuple[tuple[str, str], ...]",
 }

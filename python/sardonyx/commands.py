@@ -5,8 +5,8 @@ A function takes what its command takes: arguments by position, options by name 
 several values, a mapping ``KEY=VALUE`` pairs. It gives the document that ``--json`` writes, and
 raises ``SardonyxError`` where the command line would end with status 2.
 
-Each call is a process of its own, so that it can be interrupted and takes no memory from us. It has
-the designs that are in files; of one that the main program or a notebook defines there is an error.
+A command that is not made of its question yet (``known``) is a process of its own. It has the
+designs that are in files; of one that the main program or a notebook defines there is an error.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
-from sardonyx import layers
+from sardonyx import _core, layers
 from sardonyx._core import SardonyxError
 from sardonyx.api.command import Answer
+from sardonyx.api.known import COMMANDS
 from sardonyx.arguments import named
 from sardonyx.runs.results import Results
 
@@ -33,8 +34,6 @@ Word: TypeAlias = str | os.PathLike[str] | Results
 Ended: TypeAlias = subprocess.CompletedProcess[str]
 #: Statuses of commands that have done their work: it held, a check failed, nothing can be said.
 DONE = (0, 1, 3)
-#: The folder into which `sardonyx crash` writes replay files.
-REPLAYS = "results/crash"
 
 
 class Printed(Answer):
@@ -52,6 +51,8 @@ class Printed(Answer):
 
 def call(command: str, *arguments: Word, **options: Any) -> Answer:
     """Run a command, as in ``call("crash stages", "btree", designs="sca")``."""
+    if command in COMMANDS:
+        return _asked(command, arguments, options)
     known = _parameters(command)
     words = command.split()
     for name, value in options.items():
@@ -60,8 +61,6 @@ def call(command: str, *arguments: Word, **options: Any) -> Answer:
         target = Path(scratch) / "answer.json"
         if "json_to" in known:
             words += ["--json", str(target)]
-        if command.startswith("crash ") and "out" in known and "out" not in options:
-            words += ["--out", REPLAYS]  # else replay files lie beside the JSON
         words.append("--")
         for number, word in enumerate(arguments):
             words.append(_word(command, word, Path(scratch, f"{number}.json")))
@@ -79,6 +78,20 @@ def call(command: str, *arguments: Word, **options: Any) -> Answer:
         raise SardonyxError(said or f"{command}: ended with status {ended.returncode}")
     document = found if isinstance(found, dict) else {"list": found}
     return Printed(command, document, ended)
+
+
+def _asked(command: str, words: Sequence[Word], options: Mapping[str, Any]) -> Answer:
+    """The answer of a command that runs here; its last argument takes the words that are left."""
+    from sardonyx import api
+
+    schema = json.loads(_core.command(command))
+    fields = schema["properties"]
+    *before, last = [name for name in schema["order"] if "argument" in fields[name]] or [""]
+    given: list[Any] = list(words)
+    if last and "array" in fields[last]["type"]:
+        given[len(before) :] = [given[len(before) :]]
+    answer: Answer = getattr(api, command.replace(" ", "_").replace("-", "_"))(*given, **options)
+    return answer
 
 
 def _word(command: str, word: object, file: Path) -> str:

@@ -763,9 +763,11 @@ class CrashOnce(Value):
     attack: bool | None
     recovery_cuts: int
     full: int
+    out: Path | None
     jobs: int
-    cuts: str
+    cuts: int | str
     sharing: str
+    beside: Path | None
 
 
 def crash_once(
@@ -786,9 +788,11 @@ def crash_once(
     attack: bool | None = None,
     recovery_cuts: int = 64,
     full: int = 509,
+    out: Text | None = None,
     jobs: int = 0,
-    cuts: str = "all",
+    cuts: int | str = "all",
     sharing: str = "apart",
+    beside: Text | None = None,
     watch: Watch | None = None,
 ) -> None:
     """Make one run of each design, with the settings given, and cut it.
@@ -813,9 +817,11 @@ def crash_once(
     with integrity.
     ``recovery_cuts``: After every Nth cut, go on and cut again; 0: never.
     ``full``: Check every Nth cut in full, the others by what it changed; 1: every cut.
+    ``out``: Directory of replay files; default: that of --json, else results/crash.
     ``jobs``: Threads; 0 for one a processor. 0 to 1,024.
     ``cuts``: Which cuts: all, a number of positions drawn from the seed, or at:N for one.
     ``sharing``: Lines of counters: apart, packed (log and data share), interleaved (cores too).
+    ``beside``: The file of the document, beside which replay files lie.
     """
 
 
@@ -858,9 +864,11 @@ class CrashRun(Value):
     attack: bool | None
     recovery_cuts: int
     full: int
+    out: Path | None
     jobs: int
-    cuts: str
-    thorough: str | None
+    cuts: int | str
+    thorough: float | None
+    beside: Path | None
 
 
 def crash_run(
@@ -881,9 +889,11 @@ def crash_run(
     attack: bool | None = None,
     recovery_cuts: int = 64,
     full: int = 509,
+    out: Text | None = None,
     jobs: int = 0,
-    cuts: str = "all",
-    thorough: str | None = None,
+    cuts: int | str = "all",
+    thorough: float | str | None = None,
+    beside: Text | None = None,
     watch: Watch | None = None,
 ) -> None:
     """Try each design by a plan of runs, all cut at every position.
@@ -908,9 +918,11 @@ def crash_run(
     with integrity.
     ``recovery_cuts``: After every Nth cut, go on and cut again; 0: never.
     ``full``: Check every Nth cut in full, the others by what it changed; 1: every cut.
+    ``out``: Directory of replay files; default: that of --json, else results/crash.
     ``jobs``: Threads; 0 for one a processor. 0 to 1,024.
     ``cuts``: How many cuts of a run: all, or a number of positions drawn from the seed.
     ``thorough``: Go on with further seeds for this time per design: 90s, 10m or 2h.
+    ``beside``: The file of the document, beside which replay files lie.
     """
 
 
@@ -963,6 +975,301 @@ def crash_stages(
     .config, Ramulator's .yaml.
     ``set``: Set a key of the machine; repeatable.
     ``sharing``: Lines of counters: apart, packed (log and data share), interleaved (cores too).
+    """
+
+
+class CrashTestFiles(Value):
+    """What ``crash-test files`` is asked."""
+
+    program: tuple[str, ...]
+    files: Path
+    recover: str | None
+    list: bool
+    platform: str
+    budget: float
+    errors: bool
+    acks_fd: int
+    acks_socket: bool
+    record_limit: float
+    ok: tuple[int, ...] | str
+    time_limit: float | None
+    memory_limit: int
+    keep: Path | None
+    baseline: Path | None
+    write_baseline: Path | None
+    sarif: Path | None
+    junit: Path | None
+    allow_failure: bool
+    seed: int
+    jobs: int
+
+
+def crash_test_files(
+    program: Texts,
+    *,
+    files: Text,
+    recover: str | None = None,
+    list: bool = False,
+    platform: str = "ordered",
+    budget: float | str = 50.0,
+    errors: bool = False,
+    acks_fd: int = 1,
+    acks_socket: bool = False,
+    record_limit: float | str = 50.0,
+    ok: tuple[int, ...] | str = (0,),
+    time_limit: float | str | None = None,
+    memory_limit: int | str = 4_294_967_296,
+    keep: Text | None = None,
+    baseline: Text | None = None,
+    write_baseline: Text | None = None,
+    sarif: Text | None = None,
+    junit: Text | None = None,
+    allow_failure: bool = False,
+    seed: int = 1,
+    jobs: int = 0,
+    watch: Watch | None = None,
+) -> None:
+    """Run a program that writes files, and its own recovery on what each cut could leave.
+
+    ``program``: What to run, after --.
+    ``files``: The folder that the program works in; it is changed.
+    ``recover``: The program's recovery and check, with {dir} for the folder and {acks} for what
+    had been printed.
+    ``list``: Only list the operations, with their places.
+    ``platform``: What a cut may leave: ordered (ext4), writeback (ext4 with that mode), or
+    strict (what POSIX promises, and no more).
+    ``budget``: Total time, from the first recovery on.
+    ``errors``: Run the program again with a sync (EIO) or a write (ENOSPC) failing, one a run.
+    ``acks_fd``: The program's descriptor whose text is in {acks}. 0 to 1,048,576.
+    ``acks_socket``: What it sends to any socket is in {acks} instead.
+    ``record_limit``: Time after which the program is ended.
+    ``ok``: Exit statuses that are no violation.
+    ``time_limit``: Time limit of one recovery; default: 50 times as long as it takes without a
+    cut, and at least 2 s.
+    ``memory_limit``: Memory limit of one recovery.
+    ``keep``: Leave here what each cause's recovery was given, as it fails and as it passes.
+    ``baseline``: Causes that are accepted, from --write-baseline.
+    ``write_baseline``: Write the causes found here, as accepted from now on.
+    ``sarif``: Write the causes for code scanning, as SARIF 2.1.0.
+    ``junit``: Write the causes as failed tests, as JUnit's XML.
+    ``allow_failure``: The recorded program may have failed, or been ended early.
+    ``seed``: Seed of the images that are drawn. 0 to 1,125,899,906,842,624.
+    ``jobs``: Threads; 0 for one a processor. 0 to 1,024.
+    """
+
+
+class CrashTestLint(Value):
+    """What ``crash-test lint`` is asked."""
+
+    recording: Path
+    pool: tuple[Path, ...]
+    all: bool
+    machine: str
+    no_source: bool
+
+
+def crash_test_lint(
+    recording: Text,
+    *,
+    pool: Text | Sequence[Text],
+    all: bool = False,
+    machine: str = "sca",
+    no_source: bool = False,
+    watch: Watch | None = None,
+) -> None:
+    """Without any run, list what is never flushed or flushed for nothing.
+
+    ``recording``: A recording of sardonyx trace record --pc.
+    ``pool``: The mapped file to cut, or a folder of such files; repeatable.
+    ``all``: Also what a library did to set the pool up.
+    ``machine``: A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's
+    .config, Ramulator's .yaml.
+    ``no_source``: Report without lines of code.
+    """
+
+
+class CrashTestReplay(Value):
+    """What ``crash-test replay`` is asked."""
+
+    recording: Path
+    image: str
+    pool: tuple[Path, ...]
+    recover: str
+    platform: str
+    operations: Path | None
+    apply: str | None
+    acknowledged: str
+    assume_persisted: tuple[str, ...]
+    no_source: bool
+    thread_order: str | None
+    ok: tuple[int, ...] | str
+    time_limit: float | None
+    memory_limit: int
+    keep: Path | None
+
+
+def crash_test_replay(
+    recording: Text,
+    image: str,
+    *,
+    pool: Text | Sequence[Text],
+    recover: str,
+    platform: str = "auto",
+    operations: Text | None = None,
+    apply: str | None = None,
+    acknowledged: str = "lines",
+    assume_persisted: Texts = (),
+    no_source: bool = False,
+    thread_order: str | None = None,
+    ok: tuple[int, ...] | str = (0,),
+    time_limit: float | str | None = None,
+    memory_limit: int | str = 4_294_967_296,
+    keep: Text | None = None,
+    watch: Watch | None = None,
+) -> None:
+    """Run the recovery on one image only.
+
+    ``recording``: A recording of sardonyx trace record --pc.
+    ``image``: The image, as a report names it: 2+1v1.
+    ``pool``: The mapped file to cut, or a folder of such files; repeatable.
+    ``recover``: The program's recovery and check, with {pool} for the file ({pool2} for the
+    second, {pools} for the folder of all) and {acks} for what had been printed.
+    ``platform``: What survives a cut: persistent memory (adr; eadr with the caches), or a file
+    on a disk, by pages or by sectors; auto: pages if it only syncs (msync, fsync), else adr.
+    ``operations``: The operations of the recorded run, one a line: what --recover prints must be
+    what the program leaves of a beginning of them.
+    ``apply``: Makes a pool, {pool}, of the operations in a file, {operations}.
+    ``acknowledged``: How operations were promised: by a printed line each (lines), or not
+    (none).
+    ``assume_persisted``: Count the stores of this line as persistent at once; repeatable.
+    ``no_source``: Report without lines of code.
+    ``thread_order``: Cut only this order of the threads, as a report names it.
+    ``ok``: Exit statuses that are no violation.
+    ``time_limit``: Time limit of one recovery; default: 50 times as long as it takes without a
+    cut, and at least 2 s.
+    ``memory_limit``: Memory limit of one recovery.
+    ``keep``: Leave here what each cause's recovery was given, as it fails and as it passes.
+    """
+
+
+class CrashTestSearch(Value):
+    """What ``crash-test search`` is asked."""
+
+    recording: Path
+    pool: tuple[Path, ...]
+    recover: str
+    platform: str
+    budget: float
+    html: Path | None
+    operations: Path | None
+    apply: str | None
+    acknowledged: str
+    threads: bool
+    orders: int
+    recovery: bool
+    depth: int
+    designs: tuple[str, ...] | None
+    machine: str
+    tear: str
+    start: str | None
+    creation: str
+    assume_persisted: tuple[str, ...]
+    no_source: bool
+    thread_order: str | None
+    ok: tuple[int, ...] | str
+    time_limit: float | None
+    memory_limit: int
+    keep: Path | None
+    baseline: Path | None
+    write_baseline: Path | None
+    sarif: Path | None
+    junit: Path | None
+    allow_failure: bool
+    seed: int
+    jobs: int
+
+
+def crash_test_search(
+    recording: Text,
+    *,
+    pool: Text | Sequence[Text],
+    recover: str,
+    platform: str = "auto",
+    budget: float | str = 50.0,
+    html: Text | None = None,
+    operations: Text | None = None,
+    apply: str | None = None,
+    acknowledged: str = "lines",
+    threads: bool = False,
+    orders: int = 8,
+    recovery: bool = False,
+    depth: int = 1,
+    designs: Texts | None = None,
+    machine: str = "sca",
+    tear: str = "lines",
+    start: str | None = None,
+    creation: str = "status",
+    assume_persisted: Texts = (),
+    no_source: bool = False,
+    thread_order: str | None = None,
+    ok: tuple[int, ...] | str = (0,),
+    time_limit: float | str | None = None,
+    memory_limit: int | str = 4_294_967_296,
+    keep: Text | None = None,
+    baseline: Text | None = None,
+    write_baseline: Text | None = None,
+    sarif: Text | None = None,
+    junit: Text | None = None,
+    allow_failure: bool = False,
+    seed: int = 1,
+    jobs: int = 0,
+    watch: Watch | None = None,
+) -> None:
+    """Cut a recorded program at every fence, and run its own recovery on what could be left.
+
+    ``recording``: A recording of sardonyx trace record --pc.
+    ``pool``: The mapped file to cut, or a folder of such files; repeatable.
+    ``recover``: The program's recovery and check, with {pool} for the file ({pool2} for the
+    second, {pools} for the folder of all) and {acks} for what had been printed.
+    ``platform``: What survives a cut: persistent memory (adr; eadr with the caches), or a file
+    on a disk, by pages or by sectors; auto: pages if it only syncs (msync, fsync), else adr.
+    With --designs adr, which auto is then, or eadr.
+    ``budget``: Total time, from the first recovery on.
+    ``html``: Write a page with a timeline of each cause.
+    ``operations``: The operations of the recorded run, one a line: what --recover prints must be
+    what the program leaves of a beginning of them.
+    ``apply``: Makes a pool, {pool}, of the operations in a file, {operations}.
+    ``acknowledged``: How operations were promised: by a printed line each (lines), or not
+    (none).
+    ``threads``: Then cut other orders of the threads too, which the program could have taken;
+    they have the same budget again.
+    ``orders``: Cut up to N other orders. 1 to 1,000.
+    ``recovery``: Then cut the recovery too, at its own fences; each depth has the budget again.
+    ``depth``: Cut the recovery's own recovery too, N deep. 1 to 100.
+    ``designs``: Say too what a cut leaves of the pool below each of these designs, separated by
+    commas.
+    ``machine``: The designs' machine: its name, or the path of its file: TOML, DRAMsim3's .ini,
+    NVMain's .config, Ramulator's .yaml.
+    ``tear``: What a cut leaves whole while a line is being accepted: the line (lines) or each 8
+    bytes (words).
+    ``start``: First cut; by default where the recovery first copes with what was fenced.
+    ``creation``: While the pool is made the recovery may refuse it: by the exit status that the
+    untouched pool gets (status), by any (orderly); or such cuts are not tried (skip).
+    ``assume_persisted``: Count the stores of this line as persistent at once; repeatable.
+    ``no_source``: Report without lines of code.
+    ``thread_order``: Cut only this order of the threads, as a report names it.
+    ``ok``: Exit statuses that are no violation.
+    ``time_limit``: Time limit of one recovery; default: 50 times as long as it takes without a
+    cut, and at least 2 s.
+    ``memory_limit``: Memory limit of one recovery.
+    ``keep``: Leave here what each cause's recovery was given, as it fails and as it passes.
+    ``baseline``: Causes that are accepted, from --write-baseline.
+    ``write_baseline``: Write the causes found here, as accepted from now on.
+    ``sarif``: Write the causes for code scanning, as SARIF 2.1.0.
+    ``junit``: Write the causes as failed tests, as JUnit's XML.
+    ``allow_failure``: The recorded program may have failed, or been ended early.
+    ``seed``: Seed of the images that are drawn. 0 to 1,125,899,906,842,624.
+    ``jobs``: Threads; 0 for one a processor. 0 to 1,024.
     """
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 from sardonyx import _core
-from sardonyx.cli.crash.show import _beyond, _folded, _lacking
+from sardonyx.crashes.verdicts import _beyond, _folded, _lacking
 from test_cli_native import sardonyx
 
 QUICK = ("--transactions", "30")
@@ -200,7 +200,7 @@ def test_the_stages_of_a_transaction_are_counted(tmp_path: Path) -> None:
         ("run btree --set encryption.siblings=no", "encryption.siblings"),
         ("run btree --json nowhere/x.json", "--json"),
         ("run btree --thorough soon", "--thorough soon"),
-        ("run btree --sharing apart", "No such option: --sharing"),
+        ("run btree --sharing apart", "No such option '--sharing'"),
         ("once btree --sharing both", "--sharing"),
         ("run btree --footprint 1G", "GiB of memory"),
         ("run --seed 2", "no program is named"),

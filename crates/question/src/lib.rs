@@ -10,7 +10,7 @@ mod declared;
 mod kinds;
 
 pub use declared::declared;
-pub use kinds::{Bytes, Names, Pairs, Place};
+pub use kinds::{Bytes, Names, Pairs, Place, Seconds};
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;

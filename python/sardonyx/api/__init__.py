@@ -31,6 +31,11 @@ __all__ = [
     "check_sensitivity",
     "check_whole",
     "compare",
+    "crash_exhaustive",
+    "crash_once",
+    "crash_replay",
+    "crash_run",
+    "crash_stages",
     "designs",
     "load",
     "machines",
@@ -42,4 +47,9 @@ __all__ = [
     "varied",
 ]
 
+crash_run = Command("crash run", questions.crash_run)
+crash_once = Command("crash once", questions.crash_once)
+crash_stages = Command("crash stages", questions.crash_stages)
+crash_exhaustive = Command("crash exhaustive", questions.crash_exhaustive)
+crash_replay = Command("crash replay", questions.crash_replay)
 merge = Command("merge", questions.merge)

@@ -26,6 +26,9 @@ from sardonyx.runs import scheduler
 from sardonyx.runs.scheduler import Task, Watch
 
 P = ParamSpec("P")
+#: Statuses beside 0.
+CHECK_FAILED = 1
+NOTHING_SAID = 3
 #: Types of parameters that are lists, and do not take one text for all.
 LISTS = ("array", ["array", "object"])
 
@@ -55,7 +58,7 @@ class Answer(dict[str, Any]):
     """What a command has found: its document, as ``--json`` writes it.
 
     ``status`` is 1 where a check failed and 3 where nothing can be said, else 0; ``notes`` are what
-    it warned of.
+    it warned of. ``shown`` is what ``tell`` needs and the document lacks.
     """
 
     def __init__(
@@ -64,9 +67,11 @@ class Answer(dict[str, Any]):
         document: Mapping[str, Any],
         status: int = 0,
         notes: Sequence[str] = (),
+        shown: Any = None,
     ) -> None:
         super().__init__({"sardonyx": _core.VERSION, **document})
         self.command, self.status, self.notes = command, status, list(notes)
+        self.shown = shown
 
     def __repr__(self) -> str:
         return f"<{self.command}: status {self.status}; {', '.join(self)}>"

@@ -36,5 +36,10 @@ class Line:
 
 
 COMMANDS = {
+    "crash run": Line("crashes.run", unit=""),
+    "crash once": Line("crashes.once", unit=""),
+    "crash stages": Line("crashes.stages", unit=""),
+    "crash exhaustive": Line("crashes.exhaustive", unit=""),
+    "crash replay": Line("crashes.replay", unit=""),
     "merge": Line("merging.merge", "Directory for report.html and merge.json.", "pages"),
 }

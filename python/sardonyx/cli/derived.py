@@ -48,11 +48,12 @@ class Command(click.Command):
         said, *examples = schema["description"].split("\n\n")
         self.question = {each: schema["properties"][each] for each in schema["order"]}
         self.line, self.every = COMMANDS[name], False
-        params = [_param(each, of) for each, of in self.question.items()]
+        self.json = "beside" if "beside" in self.question else "json"  # what lies beside the file
+        params = [_param(each, of) for each, of in self.question.items() if each != self.json]
         if self.line.out:
             params.append(_option(["-o", "--out"], self.line.out, "PATH"))
         if self.line.document:
-            params.append(_option(["--json"], JSON, "FILE"))
+            params.append(_option(["--json", self.json], JSON, "FILE"))
         super().__init__(
             name.split()[-1],
             params=params,
@@ -61,7 +62,7 @@ class Command(click.Command):
             context_settings=CONTEXT,
         )
         self.examples = [each.partition(": ")[2] for each in examples if "Example" in each]
-        self.told = [escape(each) for each in examples if "Example" not in each]
+        self.told = [escape(" ".join(each.split())) for each in examples if "Example" not in each]
         self.rare = frozenset(each for each, of in self.question.items() if "rare" in of)
         self.command = name
 
@@ -80,7 +81,8 @@ class Command(click.Command):
             if name in self.question and _said(ctx, name)
         }
         with errors_as_lines():
-            return self._answer(given, values.get("out"), values.get("json"))
+            out = values.get("out") if self.line.out else None
+            return self._answer(given, out, values.get(self.json))
 
     def _answer(self, given: Mapping[str, Any], out: str | None, to: str | None) -> int:
         from sardonyx.api.command import module_of
@@ -201,4 +203,6 @@ def row(param: click.Parameter, of: Mapping[str, Any]) -> str:
         default = ",".join(map(str, default))
     elif of.get("format") == "bytes":
         default = size_text(default)
+    elif of.get("format") == "seconds":
+        default = f"{default:g}s"
     return f"{text} Default: {default}."

@@ -27,7 +27,7 @@ from rich.progress import Task as Bar
 from rich.text import Text
 
 from sardonyx import _core
-from sardonyx.cli.common import ended
+from sardonyx.cli.common import ended, note
 from sardonyx.runs import scheduler
 from sardonyx.runs.scheduler import Task
 
@@ -96,6 +96,10 @@ class Watcher:
     def __exit__(self, *_: object) -> None:
         if self._shown:
             self._bars.stop()
+
+    def tell(self, line: str) -> None:
+        """Say a line beside the bars."""
+        note(line)
 
     def __call__(self, tasks: Sequence[Task[Any]]) -> None:
         if not self._shown:

@@ -58,6 +58,12 @@ class Task(Generic[T]):
 Watch: TypeAlias = Callable[[Sequence[Task[Any]]], None]
 
 
+def tell(watch: Watch | None, line: str) -> None:
+    """Say a line to who watches, if that hears lines too (``tell``), as the command line does."""
+    if heard := getattr(watch, "tell", None):
+        heard(line)
+
+
 def processors() -> int:
     """Processors that this process may use."""
     return len(os.sched_getaffinity(0))

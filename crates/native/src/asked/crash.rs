@@ -1,5 +1,9 @@
 //! What the commands of this door are asked.
-use sardonyx_question::{Bytes, Names, Pairs, Place, Question, question};
+use sardonyx_crash::{Platform, Tear};
+use sardonyx_question::{Bytes, Given, Names, Pairs, Place, Question, Seconds, looks, question};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::check_known;
 
 question! {
     /// Try each design by a plan of runs, all cut at every position.
@@ -63,15 +67,20 @@ question! {
         /// Check every Nth cut in full, the others by what it changed; 1: every cut.
         #[schemars(range(min = 1), extend("rare" = true))]
         full: u64 = 509,
+        /// Directory of replay files; default: that of --json, else results/crash.
+        #[schemars(extend("short" = "o", "value" = "DIR", "rare" = true))]
+        out: Option<Place>,
         /// Threads; 0 for one a processor.
         #[schemars(range(max = 1024), extend("short" = "j", "rare" = true))]
         jobs: u64,
         /// How many cuts of a run: all, or a number of positions drawn from the seed.
         #[schemars(extend("rare" = true))]
-        cuts: String = "all".into(),
+        cuts: Cuts,
         /// Go on with further seeds for this time per design: 90s, 10m or 2h.
         #[schemars(extend("value" = "TIME"))]
-        thorough: Option<String>,
+        thorough: Option<Seconds>,
+        /// The file of the document, beside which replay files lie.
+        beside: Option<Place>,
     }
 }
 
@@ -128,13 +137,18 @@ question! {
         /// Check every Nth cut in full, the others by what it changed; 1: every cut.
         #[schemars(range(min = 1), extend("rare" = true))]
         full: u64 = 509,
+        /// Directory of replay files; default: that of --json, else results/crash.
+        #[schemars(extend("short" = "o", "value" = "DIR", "rare" = true))]
+        out: Option<Place>,
         /// Threads; 0 for one a processor.
         #[schemars(range(max = 1024), extend("short" = "j", "rare" = true))]
         jobs: u64,
         /// Which cuts: all, a number of positions drawn from the seed, or at:N for one.
-        cuts: String = "all".into(),
+        cuts: Cuts,
         /// Lines of counters: apart, packed (log and data share), interleaved (cores too).
         sharing: String = "apart".into(),
+        /// The file of the document, beside which replay files lie.
+        beside: Option<Place>,
     }
 }
 
@@ -250,8 +264,145 @@ question! {
     }
 }
 
-impl Question for CrashRun {}
-impl Question for CrashOnce {}
-impl Question for CrashStages {}
-impl Question for CrashExhaustive {}
+/// Which cuts of a run are made: "all", a number of positions drawn from the seed, or the one of "at:N".
+#[derive(Clone, Debug, Default)]
+pub enum Cuts {
+    #[default]
+    All,
+    Drawn(u64),
+    At(u64),
+}
+
+looks!(Cuts: {"type": ["integer", "string"]});
+
+impl Serialize for Cuts {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Cuts::All => to.serialize_str("all"),
+            Cuts::Drawn(count) => to.serialize_u64(*count),
+            Cuts::At(position) => to.collect_str(&format_args!("at:{position}")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Cuts {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let given = serde_json::Value::deserialize(from)?;
+        let text = given
+            .as_str()
+            .map_or_else(|| given.to_string(), str::to_owned);
+        let number = |text: &str| {
+            let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+            let number = digits.then(|| text.parse::<u64>().ok())??;
+            (number <= i64::MAX as u64).then_some(number)
+        };
+        if text == "all" {
+            return Ok(Cuts::All);
+        }
+        if let Some(position) = text.strip_prefix("at:") {
+            let problem = || de::Error::custom(format!("{text}: give a position, as in at:812"));
+            return number(position).map(Cuts::At).ok_or_else(problem);
+        }
+        let problem = || de::Error::custom(format!("{text}: give \"all\" or a number of cuts"));
+        let drawn = number(&text).filter(|count| *count > 0);
+        drawn.map(Cuts::Drawn).ok_or_else(problem)
+    }
+}
+
+/// Refuses what no run of a program under a design can be.
+macro_rules! check_tried {
+    ($asked:ident) => {{
+        if $asked.programs.is_empty() {
+            return Err("no program is named; sardonyx programs lists them, all is all".into());
+        }
+        let platforms = Platform::ALL.map(|platform| platform.name());
+        check_known("platform", "--platform", &$asked.platform, &platforms)?;
+        check_size("--transaction-size", $asked.transaction_size, 64, 4096)?;
+        check_size("--footprint", $asked.footprint, 4096, 1 << 30)?;
+    }};
+}
+
+/// The size of something of a program, if it is given.
+fn check_size(option: &str, size: Option<Bytes>, least: u64, most: u64) -> Result<(), String> {
+    size.map_or(Ok(()), |size| size.check(option, least, most))
+}
+
+fn check_sharing(name: &str) -> Result<(), String> {
+    check_known(
+        "sharing",
+        "--sharing",
+        name,
+        &["apart", "packed", "interleaved"],
+    )
+}
+
+/// Refuses a mistake in a log that is not kept.
+fn check_log(no_log: bool, mutant: Option<&str>) -> Result<(), String> {
+    match mutant {
+        Some(mutant) if no_log => Err(format!(
+            "--no-log: there is no log to plant {mutant} in; leave one out"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a tear that a platform has no say about.
+fn check_tear(tear: &str, platform: &str) -> Result<(), String> {
+    check_known("tear", "--tear", tear, &Tear::ALL.map(|tear| tear.name()))?;
+    match tear {
+        "words" if platform != "adr" => Err(format!(
+            "--tear words: is for --platform adr; {platform} says its own"
+        )),
+        _ => Ok(()),
+    }
+}
+
+impl Question for CrashRun {
+    fn check(&self, _: &Given) -> Result<(), String> {
+        check_tried!(self);
+        check_log(self.no_log, self.mutant.as_deref())?;
+        check_tear(&self.tear, &self.platform)?;
+        match self.cuts {
+            Cuts::At(position) => Err(format!(
+                "--cuts at:{position}: give \"all\" or a number of cuts"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Question for CrashOnce {
+    fn check(&self, _: &Given) -> Result<(), String> {
+        check_tried!(self);
+        check_log(self.no_log, self.mutant.as_deref())?;
+        check_tear(&self.tear, &self.platform)?;
+        check_sharing(&self.sharing)
+    }
+}
+
+impl Question for CrashStages {
+    fn check(&self, _: &Given) -> Result<(), String> {
+        check_tried!(self);
+        check_sharing(&self.sharing)
+    }
+}
+
+impl Question for CrashExhaustive {
+    fn check(&self, _: &Given) -> Result<(), String> {
+        check_tried!(self);
+        check_log(self.no_log, self.mutant.as_deref())?;
+        self.sharing.as_deref().map_or(Ok(()), check_sharing)?;
+        let order = self.order.as_deref().unwrap_or("start");
+        let is_number = |word: &str| {
+            word.bytes().all(|byte| byte.is_ascii_digit()) && word.parse::<u16>().is_ok()
+        };
+        if order == "start" || order.split(',').all(is_number) {
+            return Ok(());
+        }
+        Err(format!(
+            "--order {order}: give numbers with commas between, as a violation prints them"
+        ))
+    }
+}
+
 impl Question for CrashReplay {}

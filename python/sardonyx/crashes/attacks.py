@@ -53,7 +53,10 @@ def _cell(row: dict[str, Any]) -> Text:
     return Text(f"{row['undetected']:,}/{row['tried']:,}", style="red" if broken else style)
 
 
-def not_promised(run: dict[str, Any]) -> list[dict[str, Any]]:
-    """The first attack of each kind and time that nobody noticed and nobody promises to notice."""
+def told(run: dict[str, Any]) -> list[dict[str, Any]]:
+    """The violations of a run, and the first attack of each kind and time that nobody noticed and
+    nobody promises to notice.
+    """
     rows = run["attacks"]["rows"] if run.get("attacks") else []
-    return [row["first"] for row in rows if row["first"] and not row["promised"]]
+    unnoticed = [row["first"] for row in rows if row["first"] and not row["promised"]]
+    return [*run["violations"], *unnoticed]

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from sardonyx import _core
-from sardonyx.cli.common import note
+from sardonyx.crashes.attacks import told
 from sardonyx.files import FileError, read_text, write_text
-from sardonyx.questions import AttackAsked, CrashQuestion, ProgramSource
+from sardonyx.questions import AttackAsked, CrashOnce, CrashQuestion, CrashRun, ProgramSource
+from sardonyx.runs import scheduler
 from sardonyx.runs.crashes import RECOVERY_CUTS
+from sardonyx.runs.scheduler import Watch
 from sardonyx.values import read as read_value
 
 #: The folder of replay files if neither ``--out`` nor ``--json`` names one.
@@ -37,7 +39,11 @@ class Replays:
     settings: Sequence[tuple[str, str]]
     software_log: bool
 
-    def line(self, run: Mapping[str, Any], violation: Mapping[str, Any]) -> str:
+    def lines(self, runs: Sequence[dict[str, Any]]) -> list[str]:
+        """The command of each violation that is told."""
+        return [self._line(run, violation) for run in runs for violation in told(run)]
+
+    def _line(self, run: Mapping[str, Any], violation: Mapping[str, Any]) -> str:
         """The command that makes the violation's cut alone; its file is written."""
         asked = self.question(run, violation)
         design = re.sub(r"[^A-Za-z0-9+-]+", "-", run["design"])
@@ -93,7 +99,7 @@ def _text(document: Mapping[str, Any]) -> str:
     return re.sub(r"\[\s+(\d+),\s+(\d+),\s+(\d+)\s+\]", r"[\1, \2, \3]", text)
 
 
-def read(path: Path, threads: int) -> CrashQuestion:
+def read(path: Path, threads: int, watch: Watch | None) -> CrashQuestion:
     """What a replay file asks; an error that says what to name if it is none."""
     try:
         if path.stat().st_size > MOST_BYTES:
@@ -111,11 +117,16 @@ def read(path: Path, threads: int) -> CrashQuestion:
     if asked.cut is None:
         raise _core.SardonyxError(f"{path}: names no cut; write the file again")
     if document.get("sardonyx") != _core.VERSION:
-        note(f"{path} is of Sardonyx {document.get('sardonyx')}: the run may be another by now")
+        version = document.get("sardonyx")
+        scheduler.tell(watch, f"{path} is of Sardonyx {version}: the run may be another by now")
     return asked
 
 
-def check_folder(folder: Path) -> None:
-    """An error unless files can be put there later."""
+def replays(asked: CrashRun | CrashOnce) -> Replays:
+    """Where a command's replay files go; an error unless they can be put there later."""
+    folder, prefix = asked.out or FOLDER, ""
+    if asked.out is None and asked.beside is not None and str(asked.beside) != "-":
+        folder, prefix = asked.beside.parent, f"{asked.beside.stem}-"
     if folder.exists() and not folder.is_dir():
         raise _core.SardonyxError(f"--out {folder}: is not a directory; name one")
+    return Replays(folder, prefix, asked.machine, asked.set, not asked.no_log)

@@ -5,7 +5,7 @@ Left out: what is asked (``crash``), and everything that computes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -29,16 +29,13 @@ LEGEND = "lives: states from which the next life was lived in all orders; nested
 
 
 def show_proofs(
-    people: Console,
-    proofs: list[dict[str, Any]],
-    *,
-    one: bool,
-    again: Callable[[dict[str, Any], dict[str, Any]], str],
+    people: Console, proofs: list[dict[str, Any]], again: Sequence[str], *, one: bool
 ) -> None:
     """A row a run, what the verdicts are about, and the violations with the command of each.
 
     With ``one`` each run was made in one order alone.
     """
+    commands = iter(again)
     for sharing in dict.fromkeys(proof["sharing"] for proof in proofs):
         people.print(_rows([proof for proof in proofs if proof["sharing"] == sharing]))
     people.print(Text(LEGEND, style="dim"), soft_wrap=True)
@@ -48,7 +45,7 @@ def show_proofs(
         if proof["verdict"] == "unfinished":
             people.print(Text(_unfinished(proof, one=one), style="red"), soft_wrap=True)
         for violation in proof["violations"]:
-            tell(people, violation, again(proof, violation))
+            tell_violation(people, violation, next(commands))
 
 
 def _rows(proofs: list[dict[str, Any]]) -> Table:
@@ -95,7 +92,7 @@ def _unfinished(proof: dict[str, Any], *, one: bool) -> str:
     )
 
 
-def tell(people: Console, violation: dict[str, Any], again: str) -> None:
+def tell_violation(people: Console, violation: dict[str, Any], again: str) -> None:
     """The first violation of a kind: how often, where, and the history that led there."""
     head, *story = violation["history"]
     people.print()

@@ -1,16 +1,12 @@
-"""``sardonyx crash``: cut the power everywhere and look; one file a command below it.
-
-Exit status 1 if a design breaks its promise, or if the runs have not exercised what it rests on.
-Left out: recordings of real programs (``crash-test``), and everything that computes.
-"""
+"""``sardonyx crash``: what to write instead of words that no command stands before."""
 
 from __future__ import annotations
 
 import shlex
 from pathlib import Path
 
+from sardonyx.api.known import GROUPS
 from sardonyx.cli.common import subcommands
-from sardonyx.cli.crash import exhaustive, replay, run
 
 RECORDING = ".parquet"
 
@@ -26,12 +22,4 @@ def remedy(words: list[str]) -> str:
     return f"is no command of crash; give {shlex.join(['sardonyx', 'crash', 'run', *words])}"
 
 
-app = subcommands(
-    "Cut the power at every position of a run, recover, and check what is left.",
-    run.run,
-    run.once,
-    run.stages,
-    exhaustive.exhaustive,
-    replay.replay,
-    remedy=remedy,
-)
+app = subcommands(GROUPS["crash"], remedy=remedy)

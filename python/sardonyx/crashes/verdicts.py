@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from sardonyx.cli.crash.attacks import not_promised, show_attacks
-from sardonyx.cli.crash.proofs import tell
+from sardonyx.api.command import Answer
+from sardonyx.crashes.attacks import show_attacks, told
+from sardonyx.crashes.proofs import tell_violation
 from sardonyx.draw.grid import grid, numbers
 
 #: The counts in the table's columns.
@@ -22,12 +22,9 @@ ONCE = "crash once"
 VERDICTS = {"holds": "green", "caught": "yellow", "broken": "red", "not exercised": "red"}
 
 
-def show(
-    people: Console,
-    runs: list[dict[str, Any]],
-    again: Callable[[dict[str, Any], dict[str, Any]], str],
-) -> None:
+def tell(people: Console, answer: Answer) -> None:
     """The verdicts, what they rest on, and each violation with the command that makes it again."""
+    runs = answer["runs"]
     people.print(_verdicts(runs))
     seconds = sum(run["seconds"] for run in runs)
     speed = sum(run["cuts"] + run["recovery_cuts"] for run in runs) / max(seconds, 1e-9)
@@ -43,11 +40,9 @@ def show(
     for run in runs:
         for words in _lacking(run):
             people.print(Text(words, style="red"), soft_wrap=True)
-    for run in runs:
-        for violation in run["violations"]:
-            tell(people, violation, again(run, violation))
-        for lost in not_promised(run):
-            tell(people, lost, again(run, lost))
+    violations = [violation for run in runs for violation in told(run)]
+    for violation, again in zip(violations, answer.shown, strict=True):
+        tell_violation(people, violation, again)
 
 
 def _reached(run: dict[str, Any]) -> str:
@@ -198,15 +193,3 @@ def _folded(runs: list[dict[str, Any]]) -> Table:
             f"{max(run['exercised'][mechanism] for run in own):,}",
         )
     return table
-
-
-def show_stages(people: Console, runs: list[dict[str, Any]]) -> None:
-    """The cuts by the stage of the transaction."""
-    for run in runs:
-        title = f"{run['program']}, {run['design']}, {run['platform']}, by stage"
-        columns = [key for key in run["stages"][0] if key != "stage"]
-        heads = numbers(*(column.replace("_", " ") for column in columns))
-        table = grid("stage", *heads, title=title, header_style="dim")
-        for row in run["stages"]:
-            table.add_row(row["stage"], *(f"{row[column]:,}" for column in columns))
-        people.print(table)

@@ -1,0 +1,1 @@
+"""Programs whose power is cut everywhere, under designs: what is left, and what is recovered."""
