@@ -44,6 +44,7 @@ KINDS = {
     "path": "Text",
     "bytes": "int | str",
     "seconds": "float | str",
+    "statuses": "str | int | Sequence[int]",
     "names": "Texts",
     "pairs": "Pairs",
 }
@@ -52,6 +53,7 @@ HELD = {
     "path": "Path",
     "bytes": "int",
     "seconds": "float",
+    "statuses": "tuple[int, ...]",
     "names": "tuple[str, ...]",
     "pairs": "tuple[tuple[str, str], ...]",
 }

@@ -991,7 +991,7 @@ class CrashTestFiles(Value):
     acks_fd: int
     acks_socket: bool
     record_limit: float
-    ok: tuple[int, ...] | str
+    ok: tuple[int, ...]
     time_limit: float | None
     memory_limit: int
     keep: Path | None
@@ -1016,7 +1016,7 @@ def crash_test_files(
     acks_fd: int = 1,
     acks_socket: bool = False,
     record_limit: float | str = 50.0,
-    ok: tuple[int, ...] | str = (0,),
+    ok: str | int | Sequence[int] = (0,),
     time_limit: float | str | None = None,
     memory_limit: int | str = 4_294_967_296,
     keep: Text | None = None,
@@ -1102,7 +1102,7 @@ class CrashTestReplay(Value):
     assume_persisted: tuple[str, ...]
     no_source: bool
     thread_order: str | None
-    ok: tuple[int, ...] | str
+    ok: tuple[int, ...]
     time_limit: float | None
     memory_limit: int
     keep: Path | None
@@ -1121,7 +1121,7 @@ def crash_test_replay(
     assume_persisted: Texts = (),
     no_source: bool = False,
     thread_order: str | None = None,
-    ok: tuple[int, ...] | str = (0,),
+    ok: str | int | Sequence[int] = (0,),
     time_limit: float | str | None = None,
     memory_limit: int | str = 4_294_967_296,
     keep: Text | None = None,
@@ -1176,7 +1176,7 @@ class CrashTestSearch(Value):
     assume_persisted: tuple[str, ...]
     no_source: bool
     thread_order: str | None
-    ok: tuple[int, ...] | str
+    ok: tuple[int, ...]
     time_limit: float | None
     memory_limit: int
     keep: Path | None
@@ -1212,7 +1212,7 @@ def crash_test_search(
     assume_persisted: Texts = (),
     no_source: bool = False,
     thread_order: str | None = None,
-    ok: tuple[int, ...] | str = (0,),
+    ok: str | int | Sequence[int] = (0,),
     time_limit: float | str | None = None,
     memory_limit: int | str = 4_294_967_296,
     keep: Text | None = None,
@@ -1233,7 +1233,7 @@ def crash_test_search(
     second, {pools} for the folder of all) and {acks} for what had been printed.
     ``platform``: What survives a cut: persistent memory (adr; eadr with the caches), or a file
     on a disk, by pages or by sectors; auto: pages if it only syncs (msync, fsync), else adr.
-    With --designs adr, which auto is then, or eadr.
+    With --designs: adr or eadr.
     ``budget``: Total time, from the first recovery on.
     ``html``: Write a page with a timeline of each cause.
     ``operations``: The operations of the recorded run, one a line: what --recover prints must be

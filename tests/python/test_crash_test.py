@@ -55,11 +55,9 @@ def recorded(where: Path, program: str, *options: str) -> None:
     )  # fmt: skip
 
 
-def crashed(
-    where: Path, program: str, *options: str, search: str = "search", status: int | None = 0
-) -> dict[str, Any]:
+def crashed(where: Path, program: str, *options: str, status: int | None = 0) -> dict[str, Any]:
     sardonyx(
-        "crash-test", search, "r.parquet", "--pool", "pool",
+        "crash-test", "search", "r.parquet", "--pool", "pool",
         "--recover", f"{program} {{pool}} check",
         "--json", "r.json", *options, where=where, status=status,
     )  # fmt: skip
@@ -292,7 +290,7 @@ def test_what_was_promised_must_be_there(tmp_path: Path) -> None:
 def test_the_recovery_is_run_on_the_pool_as_it_reads_below_a_design(tmp_path: Path) -> None:
     program = built(tmp_path, "cells")
     recorded(tmp_path, program)
-    found = crashed(tmp_path, program, "--designs", "fca,no-atomicity", search="designs")
+    found = crashed(tmp_path, program, "--designs", "fca,no-atomicity")
     atomic, torn = found["below"]
     assert atomic["plain"]["cuts_with_unreadable"] == 0
     assert atomic["recovered"] == [[50, 50], [50, 50]]

@@ -42,13 +42,10 @@ FORMS = {
     "crash replay": ["r.json"],
     "crash run": ["btree"],
     "crash stages": ["btree"],
-    "crash-test designs": ["redis.parquet --pool p --recover 'c {pool}' --designs fca"],
     "crash-test files": ["--files d --recover 'c {dir}' true", "--files d --list true"],
     "crash-test lint": ["redis.parquet --pool p"],
-    "crash-test recovery": ["redis.parquet --pool p --recover 'c {pool}'"],
     "crash-test replay": ["redis.parquet 2 --pool p --recover 'c {pool}'"],
     "crash-test search": ["redis.parquet --pool p --recover 'c {pool}'"],
-    "crash-test threads": ["redis.parquet --pool p --recover 'c {pool}'"],
     "check-host": ["coupling.csv"],
     "curve": ["--jobs 1", "--jobs 1 --machine optane"],
     "designs": [""],
@@ -180,11 +177,12 @@ SAMPLES: dict[str, str] = {
 PLACES = {"--json", "--out", "--html", "--plot", "--jobs", "--socket", "--output"}
 #: And what is asked when there is a first answer.
 PLACES |= {"diff --exit-code"}  # the status alone
-PLACES |= {"crash-test designs --machine", "compare --sensitivity", "reproduce --sensitivity"}
+PLACES |= {"compare --sensitivity", "reproduce --sensitivity"}
 PLACES |= {"reproduce --cells"}  # test_sampling.py has it
 # What they do comes after the answer that is looked at here; test_crash_causes.py has it.
-PLACES |= {"--baseline", "--write-baseline", "--sarif", "--junit", "crash-test recovery --depth"}
-PLACES |= {"crash-test threads --orders"}
+PLACES |= {"--baseline", "--write-baseline", "--sarif", "--junit"}
+PLACES |= {"crash-test lint --all"}  # shown, or not
+PLACES |= {f"crash-test search --{more}" for more in ("threads", "recovery", "designs")}
 # What goes on to the next round; test_explore.py has it.
 PLACES |= {"explore --goal", "explore --at-most"}
 #: What answers at once and does no work.

@@ -65,7 +65,7 @@ impl Bytes {
         if (least..=most).contains(&self.0) {
             return Ok(());
         }
-        let bounds = [least, most].map(|bound| grouped(bound as f64));
+        let bounds = [least, most].map(grouped);
         Err(format!(
             "{option} {}: give {} to {} bytes",
             self.0, bounds[0], bounds[1]

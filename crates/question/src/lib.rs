@@ -238,7 +238,7 @@ fn number(given: Option<f64>, what: &str, field: &Value) -> Option<String> {
 }
 
 /// A bound with commas between its thousands.
-fn grouped(bound: f64) -> String {
+fn grouped(bound: impl ToString) -> String {
     let text = bound.to_string();
     let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
     let digits = whole.len();

@@ -36,6 +36,10 @@ __all__ = [
     "crash_replay",
     "crash_run",
     "crash_stages",
+    "crash_test_files",
+    "crash_test_lint",
+    "crash_test_replay",
+    "crash_test_search",
     "designs",
     "load",
     "machines",
@@ -52,4 +56,8 @@ crash_once = Command("crash once", questions.crash_once)
 crash_stages = Command("crash stages", questions.crash_stages)
 crash_exhaustive = Command("crash exhaustive", questions.crash_exhaustive)
 crash_replay = Command("crash replay", questions.crash_replay)
+crash_test_search = Command("crash-test search", questions.crash_test_search)
+crash_test_replay = Command("crash-test replay", questions.crash_test_replay)
+crash_test_lint = Command("crash-test lint", questions.crash_test_lint)
+crash_test_files = Command("crash-test files", questions.crash_test_files)
 merge = Command("merge", questions.merge)

@@ -41,5 +41,9 @@ COMMANDS = {
     "crash stages": Line("crashes.stages", unit=""),
     "crash exhaustive": Line("crashes.exhaustive", unit=""),
     "crash replay": Line("crashes.replay", unit=""),
+    "crash-test search": Line("crash_tests.search", unit="recoveries"),
+    "crash-test replay": Line("crash_tests.replay", unit="recoveries"),
+    "crash-test lint": Line("crash_tests.lint"),
+    "crash-test files": Line("crash_tests.files", unit="recoveries"),
     "merge": Line("merging.merge", "Directory for report.html and merge.json.", "pages"),
 }

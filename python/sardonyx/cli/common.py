@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import shutil
 import signal
 import sys
@@ -22,11 +21,16 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from sardonyx._core import SardonyxError, WrongRead, end_in_time, end_patiently
+from sardonyx._core import SardonyxError, WrongRead
 from sardonyx.cli.forms import spread
 from sardonyx.cli.help import CONTEXT, Command, Group
 from sardonyx.cli.terminal import Terminal, discard, visible
-from sardonyx.files import FileError, is_special, write_text
+from sardonyx.files import FileError, write_text
+from sardonyx.places import check_target as check_target
+from sardonyx.signals import Ended as Ended
+from sardonyx.signals import ended as ended
+from sardonyx.signals import ending_patiently as ending_patiently
+from sardonyx.signals import handle_signals as handle_signals
 from sardonyx.sizes import parse_size, parse_time
 
 CHECK_FAILED = 1
@@ -62,37 +66,6 @@ def fail(message: str, status: int = BAD_INPUT) -> typer.Exit:
 def note(line: str) -> None:
     """Say on standard error what the user may not expect."""
     err.print(Text.assemble(("note: ", "bold"), visible(line)), soft_wrap=True)
-
-
-class Ended(KeyboardInterrupt):
-    """SIGTERM or SIGHUP: what is begun is cleaned up, as after Ctrl-C."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(signal.Signals(number).name)
-        self.signal = number
-
-
-def ended(number: int, _: object) -> None:
-    """The handler of signals that end the program."""
-    raise Ended(number)
-
-
-def handle_signals() -> None:
-    """Signals that would end us unwind instead, so that no scratch file is left; within a time."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, ended)
-    signal.set_wakeup_fd(end_in_time(), warn_on_full_buffer=False)
-
-
-@contextmanager
-def ending_patiently() -> Iterator[None]:
-    """Whatever is begun here ends in its own time after a signal."""
-    end_patiently(True)
-    try:
-        yield
-    finally:
-        end_patiently(False)
 
 
 @contextmanager
@@ -221,36 +194,6 @@ def check_json_target(target: str | None, sources: Iterable[str] = ()) -> None:
         if not target:
             raise SardonyxError("--json: the name is empty; name a file, or - for the output")
         check_target(Path(target), sources, "--json ", "a file, or - for the output")
-
-
-def check_target(
-    target: Path, sources: Iterable[str] = (), option: str = "", what: str = "a file"
-) -> None:
-    """An error unless a file can be put there later, in the place of none of the sources."""
-    try:
-        if target.is_dir():
-            raise SardonyxError(f"{option}{target}: is a directory; name {what}")
-        if not target.parent.is_dir():
-            raise SardonyxError(f"{option}{target}: its directory does not exist; make it first")
-        for source in sources:
-            if target.exists() and os.path.exists(source) and target.samefile(source):
-                raise SardonyxError(f"{option}{target}: is also what is read; name another file")
-        if target.is_symlink():
-            target = Path(os.path.realpath(target))
-        if os.path.lexists(target):
-            target.stat()  # links in a circle have none
-            if not os.access(target, os.W_OK):
-                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        else:
-            target.touch()
-            target.unlink()
-        if not is_special(target):
-            with tempfile.TemporaryFile(dir=target.parent):
-                pass
-    except OSError as error:
-        raise SardonyxError(
-            f"{option}{target}: cannot be written: {error.strerror}; name {what} elsewhere"
-        ) from error
 
 
 def write_json(target: str | None, document: Mapping[str, Any] | Sequence[Any]) -> None:

@@ -59,12 +59,18 @@ class Command(click.Command):
             params=params,
             help=" ".join(said.split()),
             callback=self._run,
-            context_settings=CONTEXT,
+            context_settings=CONTEXT | self._settings(),
         )
         self.examples = [each.partition(": ")[2] for each in examples if "Example" in each]
         self.told = [escape(" ".join(each.split())) for each in examples if "Example" not in each]
         self.rare = frozenset(each for each, of in self.question.items() if "rare" in of)
         self.command = name
+
+    def _settings(self) -> dict[str, Any]:
+        """Words after a program's name belong to the program."""
+        if any(of.get("argument", "").startswith("--") for of in self.question.values()):
+            return {"ignore_unknown_options": True, "allow_interspersed_args": False}
+        return {}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         self.every = ALL in args
@@ -96,8 +102,13 @@ class Command(click.Command):
         if folder is not None:
             check_replaced(folder, module_of(self.command).FILE)
         with nullcontext() if folder is None else output_directory(folder):
-            with Watcher(err, self.line.unit) as watch:
-                answer = ask(given, watch)
+            try:
+                with Watcher(err, self.line.unit) as watch:
+                    answer = ask(given, watch)
+            except Exception as error:
+                if (answer := getattr(error, "answer", None)) is not None:
+                    answer.tell(people)
+                raise
             report = None if folder is None else answer.save(folder)
         for line in answer.notes:
             note(line)
@@ -122,7 +133,7 @@ def _said(ctx: click.Context, name: str) -> bool:
 
 def _param(name: str, of: Mapping[str, Any]) -> click.Parameter:
     kinds = of.get("type", "string")
-    several = "array" in kinds and of.get("format") != "names"
+    several = "array" in kinds and "string" not in kinds
     if "argument" in of:
         return click.Argument(
             [name],

@@ -7,7 +7,6 @@ then.
 from __future__ import annotations
 
 import signal
-import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -27,7 +26,7 @@ from rich.progress import Task as Bar
 from rich.text import Text
 
 from sardonyx import _core
-from sardonyx.cli.common import ended, note
+from sardonyx.cli.common import note
 from sardonyx.runs import scheduler
 from sardonyx.runs.scheduler import Task
 
@@ -135,40 +134,6 @@ def watched(
     """What ``call`` gives, shown while it runs; an interrupt cancels it. Progress counts units."""
     with Watcher(console, unit) as watch:
         return scheduler.run([Task(label, call)], 1, watch)[0]
-
-
-def watched_to_an_end(
-    console: Console, label: str, call: Callable[[_core.Progress], T], unit: str
-) -> tuple[T, signal.Signals | None]:
-    """As ``watched``, but the first signal that would end the program has ``call`` end early.
-
-    It then gives what it has, and the signal is told beside it. The next signal ends the program.
-    """
-    task, told = Task(label, call), []
-    before = {number: signal.getsignal(number) for number in ENDING}
-
-    def end(number: int, _: object) -> None:
-        told.append(signal.Signals(number))
-        for each, handler in before.items():
-            signal.signal(each, handler)
-        task.progress.cancel()
-
-    ours = threading.current_thread() is threading.main_thread()
-    for number in ENDING if ours else ():
-        if before[number] is not signal.SIG_IGN:
-            signal.signal(number, end)
-    try:
-        with Watcher(console, unit) as watch:
-            return scheduler.run([task], 1, watch)[0], told[0] if told else None
-    except _core.SardonyxError:
-        if not told:
-            raise
-        ended(told[0], None)  # it had nothing yet
-        raise AssertionError from None
-    finally:
-        if ours and not told:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
 
 class _Count(ProgressColumn):

@@ -11,15 +11,11 @@ question! {
     ///
     /// Example: sardonyx crash-test search app.parquet --pool data.pool --recover 'app-check {pool}'
     ///
-    /// Example: sardonyx crash-test search app.parquet --pool data.pool --recover 'app-check {pool}' --html app.html
-    ///
     /// Example: sardonyx crash-test search app.parquet --pool data.pool --recover 'app {pool} print' --operations ops --apply 'app {pool} run {operations}'
     ///
     /// Example: sardonyx crash-test search app.parquet --pool data.pool --pool log.pool --recover 'app-check {pool} {pool2}'
     ///
-    /// Example: sardonyx crash-test search app.parquet --pool data.pool --recover 'app-check {pool}' --threads --recovery --depth 2
-    ///
-    /// Example: sardonyx crash-test search app.parquet --pool data.pool --recover 'app-check {pool}' --designs sca,esd
+    /// Example: sardonyx crash-test search app.parquet --pool data.pool --recover 'app-check {pool}' --threads
     pub struct CrashTestSearch {
         /// A recording of sardonyx trace record --pc.
         #[schemars(extend("argument" = "RECORDING", "needed" = true))]
@@ -32,7 +28,7 @@ question! {
         #[schemars(extend("value" = "CMD", "needed" = true))]
         recover: String,
         /// What survives a cut: persistent memory (adr; eadr with the caches), or a file on a disk, by pages or by sectors;
-        /// auto: pages if it only syncs (msync, fsync), else adr. With --designs adr, which auto is then, or eadr.
+        /// auto: pages if it only syncs (msync, fsync), else adr. With --designs: adr or eadr.
         platform: String = "auto".into(),
         /// Total time, from the first recovery on.
         #[schemars(extend("value" = "TIME"))]
@@ -48,16 +44,17 @@ question! {
         #[schemars(extend("value" = "CMD"))]
         apply: Option<String>,
         /// How operations were promised: by a printed line each (lines), or not (none).
+        #[schemars(extend("rare" = true))]
         acknowledged: String = "lines".into(),
         /// Then cut other orders of the threads too, which the program could have taken; they have the same budget again.
         threads: bool,
         /// Cut up to N other orders.
-        #[schemars(range(min = 1, max = 1000), extend("requires" = "threads"))]
+        #[schemars(range(min = 1, max = 1000), extend("requires" = "threads", "rare" = true))]
         orders: usize = 8,
         /// Then cut the recovery too, at its own fences; each depth has the budget again.
         recovery: bool,
         /// Cut the recovery's own recovery too, N deep.
-        #[schemars(range(min = 1, max = 100), extend("requires" = "recovery"))]
+        #[schemars(range(min = 1, max = 100), extend("requires" = "recovery", "rare" = true))]
         depth: usize = 1,
         /// Say too what a cut leaves of the pool below each of these designs, separated by commas.
         #[schemars(extend("short" = "d"))]
