@@ -686,17 +686,17 @@ class CrashExhaustive(Value):
     platform: str
     cores: int | None
     transactions: int | None
-    transaction_size: int | None
-    footprint: int | None
     mutant: str | None
-    seed: int
     machine: str
     set: tuple[tuple[str, str], ...]
-    no_log: bool
     sharing: str | None
     most_states: int
     order: str | None
     one_life: bool
+    transaction_size: int | None
+    footprint: int | None
+    seed: int
+    no_log: bool
 
 
 def crash_exhaustive(
@@ -706,17 +706,17 @@ def crash_exhaustive(
     platform: str = "adr",
     cores: int | None = None,
     transactions: int | None = None,
-    transaction_size: int | str | None = None,
-    footprint: int | str | None = None,
     mutant: str | None = None,
-    seed: int = 1,
     machine: str = "sca",
     set: Pairs = (),
-    no_log: bool = False,
     sharing: str | None = None,
     most_states: int = 1_000_000,
     order: str | None = None,
     one_life: bool = False,
+    transaction_size: int | str | None = None,
+    footprint: int | str | None = None,
+    seed: int = 1,
+    no_log: bool = False,
     watch: Watch | None = None,
 ) -> None:
     """Try all orders in which the writes of one small run can be accepted, and all their cuts.
@@ -727,20 +727,20 @@ def crash_exhaustive(
     persistent flush: gpf, gpf-failed, gpf-device or gpf-part.
     ``cores``: Cores, each with a structure of its own. 1 to 64.
     ``transactions``: Transactions of each core. 1 to 1,000,000.
-    ``transaction_size``: Size of a transaction's item: 64 to 4K.
-    ``footprint``: Size of each structure after setup: 4K to 1G.
     ``mutant``: Plant this mistake in the program's transactions.
-    ``seed``: Seed of keys, evictions, delays and samples. 0 to 1,125,899,906,842,624.
     ``machine``: A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's
     .config, Ramulator's .yaml.
     ``set``: Set a key of the machine; repeatable.
-    ``no_log``: The program keeps no undo log; the design's own stays.
     ``sharing``: Lines of counters: apart, packed (log and data share), interleaved (cores too).
     Default: both ends.
     ``most_states``: Give up beyond N states.
     ``order``: Only the order in which these writes go first, one number for each choice; after
     them always the first write. start: no numbers.
     ``one_life``: Leave out the life after each cut.
+    ``transaction_size``: Size of a transaction's item: 64 to 4K.
+    ``footprint``: Size of each structure after setup: 4K to 1G.
+    ``seed``: Seed of keys, evictions, delays and samples. 0 to 1,125,899,906,842,624.
+    ``no_log``: The program keeps no undo log; the design's own stays.
     """
 
 
@@ -755,19 +755,19 @@ class CrashOnce(Value):
     transaction_size: int | None
     footprint: int | None
     mutant: str | None
-    seed: int
     machine: str
     set: tuple[tuple[str, str], ...]
+    attack: bool | None
+    cuts: int | str
+    sharing: str
+    beside: Path | None
+    seed: int
     no_log: bool
     tear: str
-    attack: bool | None
     recovery_cuts: int
     full: int
     out: Path | None
     jobs: int
-    cuts: int | str
-    sharing: str
-    beside: Path | None
 
 
 def crash_once(
@@ -780,19 +780,19 @@ def crash_once(
     transaction_size: int | str | None = None,
     footprint: int | str | None = None,
     mutant: str | None = None,
-    seed: int = 1,
     machine: str = "sca",
     set: Pairs = (),
+    attack: bool | None = None,
+    cuts: int | str = "all",
+    sharing: str = "apart",
+    beside: Text | None = None,
+    seed: int = 1,
     no_log: bool = False,
     tear: str = "lines",
-    attack: bool | None = None,
     recovery_cuts: int = 64,
     full: int = 509,
     out: Text | None = None,
     jobs: int = 0,
-    cuts: int | str = "all",
-    sharing: str = "apart",
-    beside: Text | None = None,
     watch: Watch | None = None,
 ) -> None:
     """Make one run of each design, with the settings given, and cut it.
@@ -806,22 +806,22 @@ def crash_once(
     ``transaction_size``: Size of a transaction's item: 64 to 4K.
     ``footprint``: Size of each structure after setup: 4K to 1G.
     ``mutant``: Plant this mistake in the program's transactions.
-    ``seed``: Seed of keys, evictions, delays and samples. 0 to 1,125,899,906,842,624.
     ``machine``: A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's
     .config, Ramulator's .yaml.
     ``set``: Set a key of the machine; repeatable.
+    ``attack``: Have an attacker change the medium, after cuts and in runs; default: for designs
+    with integrity.
+    ``cuts``: Which cuts: all, a number of positions drawn from the seed, or at:N for one.
+    ``sharing``: Lines of counters: apart, packed (log and data share), interleaved (cores too).
+    ``beside``: The file of the document, beside which replay files lie.
+    ``seed``: Seed of keys, evictions, delays and samples. 0 to 1,125,899,906,842,624.
     ``no_log``: The program keeps no undo log; the design's own stays.
     ``tear``: What a cut leaves whole while a line is being accepted: the line (lines) or each 8
     bytes (words).
-    ``attack``: Have an attacker change the medium, after cuts and in runs; default: for designs
-    with integrity.
     ``recovery_cuts``: After every Nth cut, go on and cut again; 0: never.
     ``full``: Check every Nth cut in full, the others by what it changed; 1: every cut.
     ``out``: Directory of replay files; default: that of --json, else results/crash.
     ``jobs``: Threads; 0 for one a processor. 0 to 1,024.
-    ``cuts``: Which cuts: all, a number of positions drawn from the seed, or at:N for one.
-    ``sharing``: Lines of counters: apart, packed (log and data share), interleaved (cores too).
-    ``beside``: The file of the document, beside which replay files lie.
     """
 
 
@@ -852,23 +852,23 @@ class CrashRun(Value):
     designs: tuple[str, ...]
     platform: str
     cores: int | None
+    mutant: str | None
+    machine: str
+    set: tuple[tuple[str, str], ...]
+    attack: bool | None
+    thorough: float | None
+    beside: Path | None
     transactions: int | None
     transaction_size: int | None
     footprint: int | None
-    mutant: str | None
     seed: int
-    machine: str
-    set: tuple[tuple[str, str], ...]
     no_log: bool
     tear: str
-    attack: bool | None
     recovery_cuts: int
     full: int
     out: Path | None
     jobs: int
     cuts: int | str
-    thorough: float | None
-    beside: Path | None
 
 
 def crash_run(
@@ -877,23 +877,23 @@ def crash_run(
     designs: Texts = ("sca", "fca", "co-located", "co-located-cc", "no-encryption", "no-atomicity"),
     platform: str = "adr",
     cores: int | None = None,
+    mutant: str | None = None,
+    machine: str = "sca",
+    set: Pairs = (),
+    attack: bool | None = None,
+    thorough: float | str | None = None,
+    beside: Text | None = None,
     transactions: int | None = None,
     transaction_size: int | str | None = None,
     footprint: int | str | None = None,
-    mutant: str | None = None,
     seed: int = 1,
-    machine: str = "sca",
-    set: Pairs = (),
     no_log: bool = False,
     tear: str = "lines",
-    attack: bool | None = None,
     recovery_cuts: int = 64,
     full: int = 509,
     out: Text | None = None,
     jobs: int = 0,
     cuts: int | str = "all",
-    thorough: float | str | None = None,
-    beside: Text | None = None,
     watch: Watch | None = None,
 ) -> None:
     """Try each design by a plan of runs, all cut at every position.
@@ -903,26 +903,26 @@ def crash_run(
     ``platform``: What reserve power drains at a cut: adr, eadr or none; or a CXL global
     persistent flush: gpf, gpf-failed, gpf-device or gpf-part.
     ``cores``: Cores, each with a structure of its own. 1 to 64.
-    ``transactions``: Transactions of each core. 1 to 1,000,000.
-    ``transaction_size``: Size of a transaction's item: 64 to 4K.
-    ``footprint``: Size of each structure after setup: 4K to 1G.
     ``mutant``: Plant this mistake in the program's transactions.
-    ``seed``: Seed of keys, evictions, delays and samples. 0 to 1,125,899,906,842,624.
     ``machine``: A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's
     .config, Ramulator's .yaml.
     ``set``: Set a key of the machine; repeatable.
+    ``attack``: Have an attacker change the medium, after cuts and in runs; default: for designs
+    with integrity.
+    ``thorough``: Go on with further seeds for this time per design: 90s, 10m or 2h.
+    ``beside``: The file of the document, beside which replay files lie.
+    ``transactions``: Transactions of each core. 1 to 1,000,000.
+    ``transaction_size``: Size of a transaction's item: 64 to 4K.
+    ``footprint``: Size of each structure after setup: 4K to 1G.
+    ``seed``: Seed of keys, evictions, delays and samples. 0 to 1,125,899,906,842,624.
     ``no_log``: The program keeps no undo log; the design's own stays.
     ``tear``: What a cut leaves whole while a line is being accepted: the line (lines) or each 8
     bytes (words).
-    ``attack``: Have an attacker change the medium, after cuts and in runs; default: for designs
-    with integrity.
     ``recovery_cuts``: After every Nth cut, go on and cut again; 0: never.
     ``full``: Check every Nth cut in full, the others by what it changed; 1: every cut.
     ``out``: Directory of replay files; default: that of --json, else results/crash.
     ``jobs``: Threads; 0 for one a processor. 0 to 1,024.
     ``cuts``: How many cuts of a run: all, or a number of positions drawn from the seed.
-    ``thorough``: Go on with further seeds for this time per design: 90s, 10m or 2h.
-    ``beside``: The file of the document, beside which replay files lie.
     """
 
 
@@ -1100,12 +1100,12 @@ class CrashTestReplay(Value):
     apply: str | None
     acknowledged: str
     assume_persisted: tuple[str, ...]
-    no_source: bool
     thread_order: str | None
     ok: tuple[int, ...]
+    keep: Path | None
+    no_source: bool
     time_limit: float | None
     memory_limit: int
-    keep: Path | None
 
 
 def crash_test_replay(
@@ -1119,12 +1119,12 @@ def crash_test_replay(
     apply: str | None = None,
     acknowledged: str = "lines",
     assume_persisted: Texts = (),
-    no_source: bool = False,
     thread_order: str | None = None,
     ok: str | int | Sequence[int] = (0,),
+    keep: Text | None = None,
+    no_source: bool = False,
     time_limit: float | str | None = None,
     memory_limit: int | str = 4_294_967_296,
-    keep: Text | None = None,
     watch: Watch | None = None,
 ) -> None:
     """Run the recovery on one image only.
@@ -1142,13 +1142,13 @@ def crash_test_replay(
     ``acknowledged``: How operations were promised: by a printed line each (lines), or not
     (none).
     ``assume_persisted``: Count the stores of this line as persistent at once; repeatable.
-    ``no_source``: Report without lines of code.
     ``thread_order``: Cut only this order of the threads, as a report names it.
     ``ok``: Exit statuses that are no violation.
+    ``keep``: Leave here what each cause's recovery was given, as it fails and as it passes.
+    ``no_source``: Report without lines of code.
     ``time_limit``: Time limit of one recovery; default: 50 times as long as it takes without a
     cut, and at least 2 s.
     ``memory_limit``: Memory limit of one recovery.
-    ``keep``: Leave here what each cause's recovery was given, as it fails and as it passes.
     """
 
 
@@ -1163,12 +1163,12 @@ class CrashTestSearch(Value):
     html: Path | None
     operations: Path | None
     apply: str | None
-    acknowledged: str
     threads: bool
-    orders: int
     recovery: bool
-    depth: int
     designs: tuple[str, ...] | None
+    acknowledged: str
+    orders: int
+    depth: int
     machine: str
     tear: str
     start: str | None
@@ -1199,12 +1199,12 @@ def crash_test_search(
     html: Text | None = None,
     operations: Text | None = None,
     apply: str | None = None,
-    acknowledged: str = "lines",
     threads: bool = False,
-    orders: int = 8,
     recovery: bool = False,
-    depth: int = 1,
     designs: Texts | None = None,
+    acknowledged: str = "lines",
+    orders: int = 8,
+    depth: int = 1,
     machine: str = "sca",
     tear: str = "lines",
     start: str | None = None,
@@ -1239,15 +1239,15 @@ def crash_test_search(
     ``operations``: The operations of the recorded run, one a line: what --recover prints must be
     what the program leaves of a beginning of them.
     ``apply``: Makes a pool, {pool}, of the operations in a file, {operations}.
-    ``acknowledged``: How operations were promised: by a printed line each (lines), or not
-    (none).
     ``threads``: Then cut other orders of the threads too, which the program could have taken;
     they have the same budget again.
-    ``orders``: Cut up to N other orders. 1 to 1,000.
     ``recovery``: Then cut the recovery too, at its own fences; each depth has the budget again.
-    ``depth``: Cut the recovery's own recovery too, N deep. 1 to 100.
     ``designs``: Say too what a cut leaves of the pool below each of these designs, separated by
     commas.
+    ``acknowledged``: How operations were promised: by a printed line each (lines), or not
+    (none).
+    ``orders``: Cut up to N other orders. 1 to 1,000.
+    ``depth``: Cut the recovery's own recovery too, N deep. 1 to 100.
     ``machine``: The designs' machine: its name, or the path of its file: TOML, DRAMsim3's .ini,
     NVMain's .config, Ramulator's .yaml.
     ``tear``: What a cut leaves whole while a line is being accepted: the line (lines) or each 8

@@ -37,6 +37,8 @@ from sardonyx.cli.help import ALL, CONTEXT, FAR, of_command
 from sardonyx.sizes import size_text
 
 WHOLE = re.compile(r"\d{1,19}|-[1-9]\d{0,18}", re.ASCII)
+#: The words for values of these kinds.
+WORDS = {"path": "PATH", "seconds": "TIME"}
 JSON = "Write the same numbers as JSON to this file, or to standard output for -."
 
 
@@ -152,8 +154,10 @@ def _param(name: str, of: Mapping[str, Any]) -> click.Parameter:
             [*names, name], of.get("description", ""), is_flag=True, default=of.get("default")
         )
     plain = {"integer": "N", "number": "X"}
-    inner = of["items"]["type"] if several else kinds
-    word = next((plain[kind] for kind in plain if kind in inner and "string" not in inner), None)
+    item = of["items"] if several else of
+    inner = item.get("type", "string")
+    word = WORDS.get(item.get("format", ""))
+    word = word or next((plain[k] for k in plain if k in inner and "string" not in inner), None)
     return _option(
         [*names, name],
         of.get("description", ""),

@@ -33,54 +33,50 @@ question! {
         /// Cores, each with a structure of its own.
         #[schemars(range(min = 1, max = 64))]
         cores: Option<u64>,
-        /// Transactions of each core.
-        #[schemars(range(min = 1, max = 1000000), extend("rare" = true))]
-        transactions: Option<u64>,
-        /// Size of a transaction's item: 64 to 4K.
-        #[schemars(extend("value" = "BYTES", "rare" = true))]
-        transaction_size: Option<Bytes>,
-        /// Size of each structure after setup: 4K to 1G.
-        #[schemars(extend("value" = "BYTES", "rare" = true))]
-        footprint: Option<Bytes>,
         /// Plant this mistake in the program's transactions.
         mutant: Option<String>,
-        /// Seed of keys, evictions, delays and samples.
-        #[schemars(range(max = 1u64 << 50), extend("rare" = true))]
-        seed: u64 = 1,
         /// A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's .config, Ramulator's .yaml.
         #[schemars(extend("short" = "m"))]
         machine: String = "sca".into(),
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
         set: Pairs,
-        /// The program keeps no undo log; the design's own stays.
-        #[schemars(extend("rare" = true))]
-        no_log: bool,
-        /// What a cut leaves whole while a line is being accepted: the line (lines) or each 8 bytes (words).
-        #[schemars(extend("rare" = true))]
-        tear: String = "lines".into(),
         /// Have an attacker change the medium, after cuts and in runs; default: for designs with integrity.
         attack: Option<bool>,
-        /// After every Nth cut, go on and cut again; 0: never.
-        #[schemars(extend("rare" = true))]
-        recovery_cuts: u64 = 64,
-        /// Check every Nth cut in full, the others by what it changed; 1: every cut.
-        #[schemars(range(min = 1), extend("rare" = true))]
-        full: u64 = 509,
-        /// Directory of replay files; default: that of --json, else results/crash.
-        #[schemars(extend("short" = "o", "value" = "DIR", "rare" = true))]
-        out: Option<Place>,
-        /// Threads; 0 for one a processor.
-        #[schemars(range(max = 1024), extend("short" = "j", "rare" = true))]
-        jobs: u64,
-        /// How many cuts of a run: all, or a number of positions drawn from the seed.
-        #[schemars(extend("rare" = true))]
-        cuts: Cuts,
         /// Go on with further seeds for this time per design: 90s, 10m or 2h.
-        #[schemars(extend("value" = "TIME"))]
         thorough: Option<Seconds>,
         /// The file of the document, beside which replay files lie.
         beside: Option<Place>,
+    } rare {
+        /// Transactions of each core.
+        #[schemars(range(min = 1, max = 1000000))]
+        transactions: Option<u64>,
+        /// Size of a transaction's item: 64 to 4K.
+        #[schemars(extend("value" = "BYTES"))]
+        transaction_size: Option<Bytes>,
+        /// Size of each structure after setup: 4K to 1G.
+        #[schemars(extend("value" = "BYTES"))]
+        footprint: Option<Bytes>,
+        /// Seed of keys, evictions, delays and samples.
+        #[schemars(range(max = 1u64 << 50))]
+        seed: u64 = 1,
+        /// The program keeps no undo log; the design's own stays.
+        no_log: bool,
+        /// What a cut leaves whole while a line is being accepted: the line (lines) or each 8 bytes (words).
+        tear: String = "lines".into(),
+        /// After every Nth cut, go on and cut again; 0: never.
+        recovery_cuts: u64 = 64,
+        /// Check every Nth cut in full, the others by what it changed; 1: every cut.
+        #[schemars(range(min = 1))]
+        full: u64 = 509,
+        /// Directory of replay files; default: that of --json, else results/crash.
+        #[schemars(extend("short" = "o", "value" = "DIR"))]
+        out: Option<Place>,
+        /// Threads; 0 for one a processor.
+        #[schemars(range(max = 1024), extend("short" = "j"))]
+        jobs: u64,
+        /// How many cuts of a run: all, or a number of positions drawn from the seed.
+        cuts: Cuts,
     }
 }
 
@@ -114,41 +110,39 @@ question! {
         footprint: Option<Bytes>,
         /// Plant this mistake in the program's transactions.
         mutant: Option<String>,
-        /// Seed of keys, evictions, delays and samples.
-        #[schemars(range(max = 1u64 << 50), extend("rare" = true))]
-        seed: u64 = 1,
         /// A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's .config, Ramulator's .yaml.
         #[schemars(extend("short" = "m"))]
         machine: String = "sca".into(),
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
         set: Pairs,
-        /// The program keeps no undo log; the design's own stays.
-        #[schemars(extend("rare" = true))]
-        no_log: bool,
-        /// What a cut leaves whole while a line is being accepted: the line (lines) or each 8 bytes (words).
-        #[schemars(extend("rare" = true))]
-        tear: String = "lines".into(),
         /// Have an attacker change the medium, after cuts and in runs; default: for designs with integrity.
         attack: Option<bool>,
-        /// After every Nth cut, go on and cut again; 0: never.
-        #[schemars(extend("rare" = true))]
-        recovery_cuts: u64 = 64,
-        /// Check every Nth cut in full, the others by what it changed; 1: every cut.
-        #[schemars(range(min = 1), extend("rare" = true))]
-        full: u64 = 509,
-        /// Directory of replay files; default: that of --json, else results/crash.
-        #[schemars(extend("short" = "o", "value" = "DIR", "rare" = true))]
-        out: Option<Place>,
-        /// Threads; 0 for one a processor.
-        #[schemars(range(max = 1024), extend("short" = "j", "rare" = true))]
-        jobs: u64,
         /// Which cuts: all, a number of positions drawn from the seed, or at:N for one.
         cuts: Cuts,
         /// Lines of counters: apart, packed (log and data share), interleaved (cores too).
         sharing: String = "apart".into(),
         /// The file of the document, beside which replay files lie.
         beside: Option<Place>,
+    } rare {
+        /// Seed of keys, evictions, delays and samples.
+        #[schemars(range(max = 1u64 << 50))]
+        seed: u64 = 1,
+        /// The program keeps no undo log; the design's own stays.
+        no_log: bool,
+        /// What a cut leaves whole while a line is being accepted: the line (lines) or each 8 bytes (words).
+        tear: String = "lines".into(),
+        /// After every Nth cut, go on and cut again; 0: never.
+        recovery_cuts: u64 = 64,
+        /// Check every Nth cut in full, the others by what it changed; 1: every cut.
+        #[schemars(range(min = 1))]
+        full: u64 = 509,
+        /// Directory of replay files; default: that of --json, else results/crash.
+        #[schemars(extend("short" = "o", "value" = "DIR"))]
+        out: Option<Place>,
+        /// Threads; 0 for one a processor.
+        #[schemars(range(max = 1024), extend("short" = "j"))]
+        jobs: u64,
     }
 }
 
@@ -216,26 +210,14 @@ question! {
         /// Transactions of each core.
         #[schemars(range(min = 1, max = 1000000))]
         transactions: Option<u64>,
-        /// Size of a transaction's item: 64 to 4K.
-        #[schemars(extend("value" = "BYTES", "rare" = true))]
-        transaction_size: Option<Bytes>,
-        /// Size of each structure after setup: 4K to 1G.
-        #[schemars(extend("value" = "BYTES", "rare" = true))]
-        footprint: Option<Bytes>,
         /// Plant this mistake in the program's transactions.
         mutant: Option<String>,
-        /// Seed of keys, evictions, delays and samples.
-        #[schemars(range(max = 1u64 << 50), extend("rare" = true))]
-        seed: u64 = 1,
         /// A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's .config, Ramulator's .yaml.
         #[schemars(extend("short" = "m"))]
         machine: String = "sca".into(),
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
         set: Pairs,
-        /// The program keeps no undo log; the design's own stays.
-        #[schemars(extend("rare" = true))]
-        no_log: bool,
         /// Lines of counters: apart, packed (log and data share), interleaved (cores too). Default: both ends.
         sharing: Option<String>,
         /// Give up beyond N states.
@@ -247,6 +229,18 @@ question! {
         order: Option<String>,
         /// Leave out the life after each cut.
         one_life: bool,
+    } rare {
+        /// Size of a transaction's item: 64 to 4K.
+        #[schemars(extend("value" = "BYTES"))]
+        transaction_size: Option<Bytes>,
+        /// Size of each structure after setup: 4K to 1G.
+        #[schemars(extend("value" = "BYTES"))]
+        footprint: Option<Bytes>,
+        /// Seed of keys, evictions, delays and samples.
+        #[schemars(range(max = 1u64 << 50))]
+        seed: u64 = 1,
+        /// The program keeps no undo log; the design's own stays.
+        no_log: bool,
     }
 }
 

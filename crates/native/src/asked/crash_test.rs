@@ -21,7 +21,7 @@ question! {
         #[schemars(extend("argument" = "RECORDING", "needed" = true))]
         recording: Place,
         /// The mapped file to cut, or a folder of such files; repeatable.
-        #[schemars(extend("value" = "PATH", "needed" = true))]
+        #[schemars(extend("needed" = true))]
         pool: Vec<Place>,
         /// The program's recovery and check, with {pool} for the file ({pool2} for the second, {pools} for the folder of
         /// all) and {acks} for what had been printed.
@@ -31,89 +31,75 @@ question! {
         /// auto: pages if it only syncs (msync, fsync), else adr. With --designs: adr or eadr.
         platform: String = "auto".into(),
         /// Total time, from the first recovery on.
-        #[schemars(extend("value" = "TIME"))]
         budget: Seconds = Seconds(50.0),
         /// Write a page with a timeline of each cause.
-        #[schemars(extend("value" = "PATH"))]
         html: Option<Place>,
         /// The operations of the recorded run, one a line: what --recover prints must be what the program leaves of a
         /// beginning of them.
-        #[schemars(extend("value" = "PATH"))]
         operations: Option<Place>,
         /// Makes a pool, {pool}, of the operations in a file, {operations}.
         #[schemars(extend("value" = "CMD"))]
         apply: Option<String>,
-        /// How operations were promised: by a printed line each (lines), or not (none).
-        #[schemars(extend("rare" = true))]
-        acknowledged: String = "lines".into(),
         /// Then cut other orders of the threads too, which the program could have taken; they have the same budget again.
         threads: bool,
-        /// Cut up to N other orders.
-        #[schemars(range(min = 1, max = 1000), extend("requires" = "threads", "rare" = true))]
-        orders: usize = 8,
         /// Then cut the recovery too, at its own fences; each depth has the budget again.
         recovery: bool,
-        /// Cut the recovery's own recovery too, N deep.
-        #[schemars(range(min = 1, max = 100), extend("requires" = "recovery", "rare" = true))]
-        depth: usize = 1,
         /// Say too what a cut leaves of the pool below each of these designs, separated by commas.
         #[schemars(extend("short" = "d"))]
         designs: Option<Names>,
+    } rare {
+        /// How operations were promised: by a printed line each (lines), or not (none).
+        acknowledged: String = "lines".into(),
+        /// Cut up to N other orders.
+        #[schemars(range(min = 1, max = 1000), extend("requires" = "threads"))]
+        orders: usize = 8,
+        /// Cut the recovery's own recovery too, N deep.
+        #[schemars(range(min = 1, max = 100), extend("requires" = "recovery"))]
+        depth: usize = 1,
         /// The designs' machine: its name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's .config, Ramulator's
         /// .yaml.
-        #[schemars(extend("short" = "m", "requires" = "designs", "rare" = true))]
+        #[schemars(extend("short" = "m", "requires" = "designs"))]
         machine: String = "sca".into(),
         /// What a cut leaves whole while a line is being accepted: the line (lines) or each 8 bytes (words).
-        #[schemars(extend("rare" = true))]
         tear: String = "lines".into(),
         /// First cut; by default where the recovery first copes with what was fenced.
-        #[schemars(extend("value" = "MARK|ROW", "rare" = true))]
+        #[schemars(extend("value" = "MARK|ROW"))]
         start: Option<String>,
         /// While the pool is made the recovery may refuse it: by the exit status that the untouched pool gets (status), by
         /// any (orderly); or such cuts are not tried (skip).
-        #[schemars(extend("rare" = true))]
         creation: String = "status".into(),
         /// Count the stores of this line as persistent at once; repeatable.
-        #[schemars(extend("value" = "FILE:LINE", "rare" = true))]
+        #[schemars(extend("value" = "FILE:LINE"))]
         assume_persisted: Vec<String>,
         /// Report without lines of code.
-        #[schemars(extend("rare" = true))]
         no_source: bool,
         /// Cut only this order of the threads, as a report names it.
-        #[schemars(extend("value" = "THREAD@ROW", "rare" = true))]
+        #[schemars(extend("value" = "THREAD@ROW"))]
         thread_order: Option<String>,
         /// Exit statuses that are no violation.
-        #[schemars(extend("rare" = true))]
         ok: Statuses,
         /// Time limit of one recovery; default: 50 times as long as it takes without a cut, and at least 2 s.
-        #[schemars(extend("value" = "TIME", "rare" = true))]
         time_limit: Option<Seconds>,
         /// Memory limit of one recovery.
-        #[schemars(extend("value" = "BYTES", "rare" = true))]
+        #[schemars(extend("value" = "BYTES"))]
         memory_limit: Bytes = Bytes(4 << 30),
         /// Leave here what each cause's recovery was given, as it fails and as it passes.
-        #[schemars(extend("value" = "PATH", "rare" = true))]
         keep: Option<Place>,
         /// Causes that are accepted, from --write-baseline.
-        #[schemars(extend("value" = "PATH", "rare" = true))]
         baseline: Option<Place>,
         /// Write the causes found here, as accepted from now on.
-        #[schemars(extend("value" = "PATH", "rare" = true))]
         write_baseline: Option<Place>,
         /// Write the causes for code scanning, as SARIF 2.1.0.
-        #[schemars(extend("value" = "PATH", "rare" = true))]
         sarif: Option<Place>,
         /// Write the causes as failed tests, as JUnit's XML.
-        #[schemars(extend("value" = "PATH", "rare" = true))]
         junit: Option<Place>,
         /// The recorded program may have failed, or been ended early.
-        #[schemars(extend("rare" = true))]
         allow_failure: bool,
         /// Seed of the images that are drawn.
-        #[schemars(range(max = 1u64 << 50), extend("rare" = true))]
+        #[schemars(range(max = 1u64 << 50))]
         seed: u64 = 1,
         /// Threads; 0 for one a processor.
-        #[schemars(range(max = 1024), extend("short" = "j", "rare" = true))]
+        #[schemars(range(max = 1024), extend("short" = "j"))]
         jobs: usize,
     }
 }
@@ -130,7 +116,7 @@ question! {
         #[schemars(extend("argument" = "IMAGE", "needed" = true))]
         image: String,
         /// The mapped file to cut, or a folder of such files; repeatable.
-        #[schemars(extend("value" = "PATH", "needed" = true))]
+        #[schemars(extend("needed" = true))]
         pool: Vec<Place>,
         /// The program's recovery and check, with {pool} for the file ({pool2} for the second, {pools} for the folder of
         /// all) and {acks} for what had been printed.
@@ -141,7 +127,6 @@ question! {
         platform: String = "auto".into(),
         /// The operations of the recorded run, one a line: what --recover prints must be what the program leaves of a
         /// beginning of them.
-        #[schemars(extend("value" = "PATH"))]
         operations: Option<Place>,
         /// Makes a pool, {pool}, of the operations in a file, {operations}.
         #[schemars(extend("value" = "CMD"))]
@@ -151,23 +136,21 @@ question! {
         /// Count the stores of this line as persistent at once; repeatable.
         #[schemars(extend("value" = "FILE:LINE"))]
         assume_persisted: Vec<String>,
-        /// Report without lines of code.
-        #[schemars(extend("rare" = true))]
-        no_source: bool,
         /// Cut only this order of the threads, as a report names it.
         #[schemars(extend("value" = "THREAD@ROW"))]
         thread_order: Option<String>,
         /// Exit statuses that are no violation.
         ok: Statuses,
+        /// Leave here what each cause's recovery was given, as it fails and as it passes.
+        keep: Option<Place>,
+    } rare {
+        /// Report without lines of code.
+        no_source: bool,
         /// Time limit of one recovery; default: 50 times as long as it takes without a cut, and at least 2 s.
-        #[schemars(extend("value" = "TIME", "rare" = true))]
         time_limit: Option<Seconds>,
         /// Memory limit of one recovery.
-        #[schemars(extend("value" = "BYTES", "rare" = true))]
+        #[schemars(extend("value" = "BYTES"))]
         memory_limit: Bytes = Bytes(4 << 30),
-        /// Leave here what each cause's recovery was given, as it fails and as it passes.
-        #[schemars(extend("value" = "PATH"))]
-        keep: Option<Place>,
     }
 }
 
@@ -180,7 +163,7 @@ question! {
         #[schemars(extend("argument" = "RECORDING", "needed" = true))]
         recording: Place,
         /// The mapped file to cut, or a folder of such files; repeatable.
-        #[schemars(extend("value" = "PATH", "needed" = true))]
+        #[schemars(extend("needed" = true))]
         pool: Vec<Place>,
         /// Also what a library did to set the pool up.
         all: bool,
@@ -205,7 +188,7 @@ question! {
         #[schemars(extend("argument" = "-- PROGRAM ARGS...", "needed" = true))]
         program: Vec<String>,
         /// The folder that the program works in; it is changed.
-        #[schemars(extend("value" = "PATH", "needed" = true))]
+        #[schemars(extend("needed" = true))]
         files: Place,
         /// The program's recovery and check, with {dir} for the folder and {acks} for what had been printed.
         #[schemars(extend("value" = "CMD"))]
@@ -216,51 +199,41 @@ question! {
         /// more).
         platform: String = "ordered".into(),
         /// Total time, from the first recovery on.
-        #[schemars(extend("value" = "TIME"))]
         budget: Seconds = Seconds(50.0),
         /// Run the program again with a sync (EIO) or a write (ENOSPC) failing, one a run.
         errors: bool,
+    } rare {
         /// The program's descriptor whose text is in {acks}.
-        #[schemars(range(max = 1u64 << 20), extend("rare" = true))]
+        #[schemars(range(max = 1u64 << 20))]
         acks_fd: u64 = 1,
         /// What it sends to any socket is in {acks} instead.
-        #[schemars(extend("rare" = true))]
         acks_socket: bool,
         /// Time after which the program is ended.
-        #[schemars(extend("value" = "TIME", "rare" = true))]
         record_limit: Seconds = Seconds(50.0),
         /// Exit statuses that are no violation.
-        #[schemars(extend("rare" = true))]
         ok: Statuses,
         /// Time limit of one recovery; default: 50 times as long as it takes without a cut, and at least 2 s.
-        #[schemars(extend("value" = "TIME", "rare" = true))]
         time_limit: Option<Seconds>,
         /// Memory limit of one recovery.
-        #[schemars(extend("value" = "BYTES", "rare" = true))]
+        #[schemars(extend("value" = "BYTES"))]
         memory_limit: Bytes = Bytes(4 << 30),
         /// Leave here what each cause's recovery was given, as it fails and as it passes.
-        #[schemars(extend("value" = "PATH", "rare" = true))]
         keep: Option<Place>,
         /// Causes that are accepted, from --write-baseline.
-        #[schemars(extend("value" = "PATH", "rare" = true))]
         baseline: Option<Place>,
         /// Write the causes found here, as accepted from now on.
-        #[schemars(extend("value" = "PATH", "rare" = true))]
         write_baseline: Option<Place>,
         /// Write the causes for code scanning, as SARIF 2.1.0.
-        #[schemars(extend("value" = "PATH", "rare" = true))]
         sarif: Option<Place>,
         /// Write the causes as failed tests, as JUnit's XML.
-        #[schemars(extend("value" = "PATH", "rare" = true))]
         junit: Option<Place>,
         /// The recorded program may have failed, or been ended early.
-        #[schemars(extend("rare" = true))]
         allow_failure: bool,
         /// Seed of the images that are drawn.
-        #[schemars(range(max = 1u64 << 50), extend("rare" = true))]
+        #[schemars(range(max = 1u64 << 50))]
         seed: u64 = 1,
         /// Threads; 0 for one a processor.
-        #[schemars(range(max = 1024), extend("short" = "j", "rare" = true))]
+        #[schemars(range(max = 1024), extend("short" = "j"))]
         jobs: usize,
     }
 }
