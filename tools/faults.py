@@ -142,14 +142,15 @@ def explore(
             [
                 SARDONYX,
                 "crash-test",
-                "recovery" if depth else "threads" if name in THREADS else "search",
+                "search",
                 folder / "r.parquet",
                 "--pool",
                 folder / "pool",
                 *(f"--pool={folder / 'pool'}{end}" for end in POOLS.get(name, ())),
                 "--budget",
                 budget,
-                *(("--depth", str(depth)) if depth else ()),
+                *(("--recovery", "--depth", str(depth)) if depth else ()),
+                *(("--threads",) if name in THREADS and not depth else ()),
                 "--recover",
                 f"{' '.join(words)} {{pool}} {'dump' if name in UNCHECKED else 'check'}{acks}",
                 *(

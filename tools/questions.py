@@ -17,6 +17,7 @@ from typing import Any
 
 from sardonyx import _core
 from sardonyx.answer import module_of
+from sardonyx.api import SHORT
 from sardonyx.api.command import class_of, order_of
 from sardonyx.known import COMMANDS
 
@@ -58,6 +59,7 @@ from sardonyx.runs.results import Results
 from sardonyx.runs.scheduler import Watch
 
 DESIGNS: tuple[str, ...]
+SHORT: dict[str, str]
 #: A word or a path, and several of them: one alone stands for a list of one.
 Text: TypeAlias = str | os.PathLike[str]
 #: A path, or results that are not saved.
@@ -68,6 +70,9 @@ Pairs: TypeAlias = Mapping[str, str | int | float | bool] | Texts
 
 def load(path: Text) -> Results: ...
 def synth(name: str, records: int | None = None, seed: int | None = None) -> str: ...
+def call(command: str, *words: Any, **options: Any) -> Any: ...
+def record(*program: Text, **options: Any) -> Answer: ...
+def crash_files(*program: Text, **options: Any) -> Answer: ...
 '''
 #: How a command's parameter is written whose kind is not one of JSON's.
 KINDS = {
@@ -77,6 +82,7 @@ KINDS = {
     "names": "Texts",
     "pairs": "Pairs",
     "path": "Place",
+    "statuses": "str | int | Sequence[int]",
     "range": "float | str | tuple[float, float]",
     "seconds": "float | str",
 }
@@ -85,6 +91,7 @@ HELD = {
     "document": "str | dict[str, Any]",
     "path": "Path",
     "range": "tuple[float, float]",
+    "statuses": "tuple[int, ...]",
     "seconds": "float",
     "bytes": "int",
     "names": "tuple[str, ...]",
@@ -102,7 +109,10 @@ def pages() -> dict[Path, str]:
     return {
         PACKAGE / "questions.py": HEAD + "".join(f"\n\n{part}" for part in _parts(questions)),
         PACKAGE / "api/asked.pyi": ASKED + _classes(commands),
-        PACKAGE / "api/__init__.pyi": API + "".join(_function(*each) for each in commands.items()),
+        PACKAGE / "api/__init__.pyi": API
+        + "".join(_function(*each) for each in commands.items())
+        + "".join(f"\n{short} = {name}" for short, name in SHORT.items())
+        + "\n",
     }
 
 

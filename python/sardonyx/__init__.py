@@ -14,29 +14,27 @@ if TYPE_CHECKING:
     from sardonyx.api import (
         DESIGNS,
         Answer,
+        call,
         compare,
+        crash,
+        crash_files,
+        crash_test,
         curve,
         designs,
         diff,
+        estimate,
         explore,
         load,
         machines,
         merge,
         programs,
+        record,
         recordings,
         reproduce,
         show,
+        store,
         sweep,
         synth,
-    )
-    from sardonyx.commands import (
-        call,
-        crash,
-        crash_files,
-        crash_test,
-        estimate,
-        record,
-        store,
         trace_info,
     )
     from sardonyx.layers import guard, mapping, policy
@@ -96,12 +94,7 @@ _HOMES = {
     "policy": "layers",
     "plot": "notebook",
     "plots": "notebook",
-} | dict.fromkeys(
-    (
-        "call", "crash", "crash_files", "crash_test", "estimate", "record", "store", "trace_info",
-    ),
-    "commands",
-)  # fmt: skip
+}
 
 
 def __getattr__(name: str) -> Any:

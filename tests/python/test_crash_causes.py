@@ -28,12 +28,10 @@ def built(where: Path, file: str, *edits: tuple[str, str]) -> str:
     return f"./{name}"
 
 
-def crashed(
-    where: Path, program: str, *options: str, search: str = "search", status: int = 0
-) -> dict[str, Any]:
+def crashed(where: Path, program: str, *options: str, status: int = 0) -> dict[str, Any]:
     """What a crash test of ten seconds finds; ``shown`` is what people read."""
     ended = sardonyx(
-        "crash-test", search, "r.parquet", "--pool", "pool",
+        "crash-test", "search", "r.parquet", "--pool", "pool",
         "--recover", f"{program} {{pool}} check",
         "--budget", "10s", "--json", "r.json", *options, where=where, status=status,
     )  # fmt: skip
@@ -206,12 +204,12 @@ CLEARED_EARLY = (
 def test_a_recovery_that_is_cut_must_be_recovered_from(tmp_path: Path) -> None:
     program = built(tmp_path, "redo.c")
     recorded(tmp_path, program, "--pc")
-    found = crashed(tmp_path, program, "--depth", "2", search="recovery")
+    found = crashed(tmp_path, program, "--recovery", "--depth", "2")
     assert sum(one["cuts_tried"] for one in found["inside"]) > 2
     assert {one["depth"] for one in found["inside"]} == {1, 2}
     recorded(tmp_path, built(tmp_path, "redo.c", CLEARED_EARLY), "--pc")
     assert crashed(tmp_path, program)["violations"] == 0
-    found = crashed(tmp_path, program, "--keep", "kept", search="recovery", status=1)
+    found = crashed(tmp_path, program, "--recovery", "--keep", "kept", status=1)
     cause = next(c for one in found["inside"] for c in one["causes"])
     assert "recover" in {f["function"] for s in cause["late"] for f in s["stack"]}
     replay = shlex.split(cause["replay"])[1:]
@@ -239,7 +237,7 @@ def test_a_recovery_that_is_cut_is_held_to_what_was_printed_before(tmp_path: Pat
     for edits, status in (((), 0), ((forgets,), 1)):
         recorded(tmp_path, built(tmp_path, "redo.c", prints, holds, *edits), "--pc", "--acks")
         sardonyx(
-            "crash-test", "recovery", "r.parquet", "--pool", "pool",
+            "crash-test", "search", "r.parquet", "--pool", "pool", "--recovery",
             "--recover", "./redo {pool} check {acks}", "--json", "r.json",
             where=tmp_path, status=status,
         )  # fmt: skip

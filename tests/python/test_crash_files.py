@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
-from sardonyx import cli
+from test_cli_hostile import ended
 
 CASES = Path(__file__).parents[2] / "crates/crash-files/tests/programs/cases.c"
 #: On what a fault shows; all others show on ``ordered``.
@@ -67,10 +66,10 @@ def folder(place: Path) -> Path:
 def search(place: Path, recover: str, program: str, *more: str) -> dict[str, Any]:
     """What is found, with the status that the command ended with."""
     line = ["crash-test", "files", "--files", str(place), "--recover", recover, "--json", "-"]
-    ran = CliRunner().invoke(cli.app, [*line, *more, "--", *shlex.split(program)])
-    assert ran.exit_code in (0, 1, 3), ran.output
-    found: dict[str, Any] = json.loads(ran.stdout)
-    return found | {"status": ran.exit_code}
+    status, out, err = ended(*line, *more, "--", *shlex.split(program))
+    assert status in (0, 1, 3), err
+    found: dict[str, Any] = json.loads(out)
+    return found | {"status": status}
 
 
 def lines(case: str) -> set[str]:
@@ -285,13 +284,13 @@ def test_a_green_answer_says_what_it_rests_on(endings: Path, tmp_path: Path) -> 
         (KEPT, ""),
         ("sh -c 'cat {dir}/*; : {acks}'", "does not open {acks}"),
     ):
-        ran = CliRunner().invoke(cli.app, [*line, recover, *program])
-        assert ran.exit_code == 0 and ("it rests on little" in ran.stdout) == bool(told)
-        assert told in " ".join(ran.stdout.split())
+        status, out, _ = ended(*line, recover, *program)
+        assert status == 0 and ("it rests on little" in out) == bool(told)
+        assert told in " ".join(out.split())
         (place / "log").unlink()
     program[2:] = ["stderr", str(place)]
-    ran = CliRunner().invoke(cli.app, [*line, "sh -c 'cat {dir}/*; true'", *program])
-    assert ran.exit_code == 0 and "the program syncs nothing" in " ".join(ran.stdout.split())
+    status, out, _ = ended(*line, "sh -c 'cat {dir}/*; true'", *program)
+    assert status == 0 and "the program syncs nothing" in " ".join(out.split())
 
 
 #: Two files, of which one or both lack their sync: in a script, and in Go.
@@ -415,9 +414,8 @@ def test_a_folder_that_is_too_large_is_refused(grows: bool, tmp_path: Path) -> N
         with (place / "large").open("wb") as file:
             file.truncate(1200 << 20)
     line = ["crash-test", "files", "--files", str(place), "--recover", "cat {dir}/large", "--"]
-    ran = CliRunner().invoke(cli.app, [*line, *program])
-    said = " ".join(ran.stderr.split())
-    assert ran.exit_code == 2 and "its files have more than 1073741824 bytes" in said
+    status, _, said = ended(*line, *program)
+    assert status == 2 and "its files have more than 1073741824 bytes" in " ".join(said.split())
 
 
 @pytest.mark.machine
@@ -449,9 +447,9 @@ def test_a_shell_script_is_followed_with_all_that_it_starts(tmp_path: Path) -> N
     place = folder(tmp_path / "d")
     script = "cd $0; cp f g; sync g; mv g k; ln k l; mkdir m; rm l; echo done >> k; sync"
     line = ["crash-test", "files", "--files", str(place), "--list", "--json", "-", "--"]
-    ran = CliRunner().invoke(cli.app, [*line, "sh", "-c", script, str(place)])
-    assert ran.exit_code == 0, ran.output
-    listed = json.loads(ran.stdout)["list"]
+    status, out, err = ended(*line, "sh", "-c", script, str(place))
+    assert status == 0, err
+    listed = json.loads(out)["list"]
     names = [one["operation"].partition("(")[0] for one in listed]
     assert [name for name in names if name not in COPIES] == [
         *("open", "fsync", "rename", "link", "mkdir", "unlink"),
@@ -483,6 +481,6 @@ def test_bad_input_is_refused_before_anything_runs(
     words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    ran = CliRunner().invoke(cli.app, ["crash-test", "files", *shlex.split(words)])
-    assert ran.exit_code == 2
-    assert said in " ".join(ran.stderr.split())
+    status, _, err = ended("crash-test", "files", *shlex.split(words))
+    assert status == 2
+    assert said in " ".join(err.split())

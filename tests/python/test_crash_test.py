@@ -55,11 +55,9 @@ def recorded(where: Path, program: str, *options: str) -> None:
     )  # fmt: skip
 
 
-def crashed(
-    where: Path, program: str, *options: str, search: str = "search", status: int | None = 0
-) -> dict[str, Any]:
+def crashed(where: Path, program: str, *options: str, status: int | None = 0) -> dict[str, Any]:
     sardonyx(
-        "crash-test", search, "r.parquet", "--pool", "pool",
+        "crash-test", "search", "r.parquet", "--pool", "pool",
         "--recover", f"{program} {{pool}} check",
         "--json", "r.json", *options, where=where, status=status,
     )  # fmt: skip
@@ -292,11 +290,32 @@ def test_what_was_promised_must_be_there(tmp_path: Path) -> None:
 def test_the_recovery_is_run_on_the_pool_as_it_reads_below_a_design(tmp_path: Path) -> None:
     program = built(tmp_path, "cells")
     recorded(tmp_path, program)
-    found = crashed(tmp_path, program, "--designs", "fca,no-atomicity", search="designs")
+    found = crashed(tmp_path, program, "--designs", "fca,no-atomicity")
     atomic, torn = found["below"]
     assert atomic["plain"]["cuts_with_unreadable"] == 0
     assert atomic["recovered"] == [[50, 50], [50, 50]]
     assert torn["plain"]["cuts_with_unreadable"] > 0 and torn["recovered"][0][1] < 50
+
+
+def test_what_a_search_tries_afterwards_goes_together_and_its_options_need_it(
+    tmp_path: Path,
+) -> None:
+    program = built(tmp_path, "stack")
+    recorded(tmp_path, program, "--pc")
+    more = ("--threads", "--orders", "1", "--recovery", "--designs", "fca")
+    found = crashed(tmp_path, program, *more)
+    assert len(found["orders"]) == len(found["below"]) == 1 and "inside" in found
+    assert found["platform"] == "adr"
+    test = ("r.parquet", "--pool", "pool", "--recover", f"{program} {{pool}} check")
+    for options, said in (
+        (("--orders", "2"), "--orders: does nothing without --threads; leave it out"),
+        (("--depth", "2"), "--depth: does nothing without --recovery; leave it out"),
+        (("--machine", "sca"), "--machine: does nothing without --designs; leave it out"),
+        (("--designs", "fca", "--platform", "pages"), '--platform: there is no platform "pages"'),
+        (("--threads", "--thread-order", "1@2"), "--thread-order: does nothing with --threads"),
+        (("--recovery", "--operations", "o", "--apply", "a"), "do nothing with --recovery"),
+    ):
+        assert said in refused(tmp_path, *test, *options)
 
 
 def test_marks_name_cuts_and_say_where_to_begin(tmp_path: Path) -> None:

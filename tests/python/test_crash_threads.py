@@ -1,4 +1,4 @@
-"""``sardonyx crash-test threads``: other orders of threads than the recorded one."""
+"""``sardonyx crash-test search --threads``: other orders of threads than the recorded one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_fault_that_only_another_order_shows(tmp_path: Path) -> None:
     for _ in range(RECORDINGS):
         in_luck(tmp_path, program)
         assert crashed(tmp_path, program)["violations"] == 0
-        found = crashed(tmp_path, program, "--orders", "16", search="threads", status=None)
+        found = crashed(tmp_path, program, "--threads", "--orders", "16", status=None)
         if found["fails"]:
             break
     assert found["fails"] and found["verdict"] == "violation"
@@ -65,7 +65,7 @@ def test_threads_that_wait_for_each_other_are_clean_in_all_orders(
 ) -> None:
     program = built(tmp_path, name)
     recorded(tmp_path, program, "--pc")
-    found = crashed(tmp_path, program, "--orders", "32", search="threads")
+    found = crashed(tmp_path, program, "--threads", "--orders", "32")
     assert found["violations"] == 0 and not found["unsaid"]
     orders = found["orders"]
     assert len({one["order"] for one in orders}) == len(orders)

@@ -3,7 +3,7 @@ use pyo3::prelude::*;
 use sardonyx_question::{declared, read};
 use serde_json::to_string;
 
-use crate::asked::{crash, merge, simulator, stores, traces};
+use crate::asked::{crash, crash_test, merge, simulator, stores, traces};
 use crate::bad;
 
 /// The commands by their names, each with the type of its question.
@@ -55,6 +55,10 @@ commands! {
     "crash stages": crash::CrashStages,
     "crash exhaustive": crash::CrashExhaustive,
     "crash replay": crash::CrashReplay,
+    "crash-test search": crash_test::CrashTestSearch,
+    "crash-test replay": crash_test::CrashTestReplay,
+    "crash-test lint": crash_test::CrashTestLint,
+    "crash-test files": crash_test::CrashTestFiles,
     "trace record": sardonyx_record::Wanted,
     "trace info": traces::TraceInfo,
     "trace check": traces::TraceCheck,

@@ -1,13 +1,11 @@
 //! Kinds of values that users write as text: sizes, lists of names, pairs of a key and its value. Each is read from the text
 //! or from what the text means, so that a command line and a program in Python ask alike.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use sardonyx_base::sizes;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -16,14 +14,12 @@ use crate::grouped;
 /// What follows a pair that is none.
 const PAIR: &str = "not of the form KEY=VALUE; for example --set esd.efit_bytes=65536";
 
-/// What follows a time that is none.
-const TIME: &str = ": is not a duration; give 90s, 10m or 2h";
-
 /// Declares how a kind looks in a schema.
+#[macro_export]
 macro_rules! looks {
     ($kind:ty: $schema:tt) => {
-        impl JsonSchema for $kind {
-            fn schema_name() -> Cow<'static, str> {
+        impl schemars::JsonSchema for $kind {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($kind).into()
             }
 
@@ -31,8 +27,8 @@ macro_rules! looks {
                 true
             }
 
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!($schema)
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!($schema)
             }
         }
     };
@@ -62,40 +58,6 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
-/// Seconds: 90, or "90s", "10m", "2h".
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Seconds(pub f64);
-
-looks!(Seconds: {"type": ["number", "string"], "format": "seconds"});
-
-impl<'de> Deserialize<'de> for Seconds {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let given = serde_json::Value::deserialize(from)?;
-        let (number, unit) = match given.as_str() {
-            None => (given.as_f64(), 1.0),
-            Some(text) => {
-                let units = [("s", 1.0), ("m", 60.0), ("h", 3600.0)];
-                let timed = units
-                    .iter()
-                    .find_map(|&(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)));
-                let (digits, unit) = timed.unwrap_or(("", 1.0));
-                let whole: Option<u32> = digits.parse().ok();
-                (whole.map(f64::from), unit)
-            }
-        };
-        let seconds = number.map(|number: f64| number * unit);
-        match seconds.filter(|seconds| seconds.is_finite() && *seconds > 0.0) {
-            Some(seconds) => Ok(Seconds(seconds)),
-            None => {
-                let shown = given
-                    .as_str()
-                    .map_or_else(|| given.to_string(), str::to_owned);
-                Err(D::Error::custom(format_args!("{shown}{TIME}")))
-            }
-        }
-    }
-}
-
 impl Bytes {
     /// Refuses fewer than `least` and more than `most` bytes.
     ///
@@ -108,6 +70,45 @@ impl Bytes {
         let [least, most] = [least, most].map(|bytes| grouped(bytes as f64));
         Err(format!("{option} {}: give {least} to {most} bytes", self.0))
     }
+}
+
+/// A time in seconds: 90, or "90s", "10m", "2h".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Seconds(pub f64);
+
+looks!(Seconds: {"type": ["number", "string"], "format": "seconds"});
+
+/// The longest time that can be written.
+const LONGEST: f64 = 999_999.0 * 3600.0;
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let given = serde_json::Value::deserialize(from)?;
+        let (text, seconds) = match given.as_str() {
+            Some(text) => (text.to_owned(), parsed(text)),
+            None => (given.to_string(), given.as_f64()),
+        };
+        let problem = || {
+            D::Error::custom(format_args!(
+                "{text}: is not a duration; give 90s, 10m or 2h"
+            ))
+        };
+        let seconds = seconds.filter(|seconds| (0.0..=LONGEST).contains(seconds));
+        seconds.map(Seconds).ok_or_else(problem)
+    }
+}
+
+/// Seconds from whole numbers of seconds, minutes or hours.
+fn parsed(text: &str) -> Option<f64> {
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let unit = match unit {
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return None,
+    };
+    let digits = (1..=6).contains(&number.len()) && number.bytes().all(|b| b.is_ascii_digit());
+    Some(digits.then(|| number.parse::<f64>().ok())?? * unit)
 }
 
 /// What is known to lie between two numbers: "0.1-17"; or one number, which is both.

@@ -17,23 +17,28 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// Declares a question: a struct whose fields have their defaults beside them, or those of their types.
+/// Declares a question: a struct whose fields have their defaults beside them, or those of their types. After its fields
+/// may stand those that only `--help-all` tells of.
 #[macro_export]
 macro_rules! question {
     ($(#[$about:meta])* pub struct $name:ident {
         $($(#[$says:meta])* $field:ident: $kind:ty $(= $default:expr)?),* $(,)?
-    }) => {
+    } $(rare {
+        $($(#[$rarely:meta])* $rare:ident: $of:ty $(= $usual:expr)?),* $(,)?
+    })?) => {
         $(#[$about])*
         #[derive(Clone, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         pub struct $name {
-            $($(#[$says])* pub $field: $kind),*
+            $($(#[$says])* pub $field: $kind,)*
+            $($($(#[$rarely])* #[schemars(extend("rare" = true))] pub $rare: $of,)*)?
         }
 
         impl Default for $name {
             fn default() -> $name {
                 $name {
-                    $($field: $crate::question!(@default $($default)?)),*
+                    $($field: $crate::question!(@default $($default)?),)*
+                    $($($rare: $crate::question!(@default $($usual)?),)*)?
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! What is given becomes a question, or one line that names the option and the remedy.
 
-use sardonyx_question::{Bytes, Given, Names, Pairs, Question, declared, question, read};
+use sardonyx_question::{Bytes, Given, Names, Pairs, Question, Seconds, declared, question, read};
 
 #[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -32,6 +32,7 @@ question! {
         lid: Lid,
         room: Bytes = Bytes(4096),
         herbs: Names = Names::of("bay"),
+        rest: Seconds = Seconds(50.0),
         set: Pairs,
     }
 }
@@ -155,7 +156,7 @@ fn what_is_wrong_is_one_line_with_the_option_and_the_remedy() {
 fn a_declaration_has_the_options_in_their_order_with_defaults_and_help() {
     let schema = declared::<Boil>();
     let order = [
-        "pot", "seconds", "salt", "grams", "beside", "apart", "lid", "room", "herbs", "set",
+        "pot", "seconds", "salt", "grams", "beside", "apart", "lid", "room", "herbs", "rest", "set",
     ];
     assert_eq!(schema["order"], serde_json::json!(order));
     assert_eq!(schema["description"], "Boil water.");
@@ -164,4 +165,41 @@ fn a_declaration_has_the_options_in_their_order_with_defaults_and_help() {
         (&seconds["default"], &seconds["description"]),
         (&60.into(), &"Seconds.".into())
     );
+}
+
+#[test]
+fn times_are_seconds_whether_they_have_a_unit_or_not() {
+    for (text, seconds) in [
+        ("\"90s\"", 90.0),
+        ("\"10m\"", 600.0),
+        ("\"2h\"", 7200.0),
+        ("0.5", 0.5),
+    ] {
+        let asked = read::<Boil>(&format!(r#"{{"pot": "a", "rest": {text}}}"#)).unwrap();
+        assert_eq!(asked.rest, Seconds(seconds), "{text}");
+    }
+    for text in [
+        "\"s\"",
+        "\"90\"",
+        "\"1.5h\"",
+        "\"1234567s\"",
+        "\"9é\"",
+        "-1",
+        "1000000000000",
+        "[1]",
+    ] {
+        let said = refused(&format!(r#"{{"pot": "a", "rest": {text}}}"#));
+        let shown = text.trim_matches('"');
+        assert_eq!(
+            said,
+            format!("--rest {shown}: is not a duration; give 90s, 10m or 2h")
+        );
+    }
+}
+
+#[test]
+fn sizes_have_bounds() {
+    assert_eq!(Bytes(4096).check("--room", 64, 4096), Ok(()));
+    let said = Bytes(4097).check("--room", 64, 4096).unwrap_err();
+    assert_eq!(said, "--room 4097: give 64 to 4,096 bytes");
 }

@@ -10,8 +10,16 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sardonyx.answer import Answer
     from sardonyx.runs.results import Results
 
+#: Commands whose functions have a shorter name too.
+SHORT = {
+    "crash": "crash_run",
+    "crash_test": "crash_test_search",
+    "estimate": "store_estimate",
+    "store": "store_compare",
+}
 #: ESD (HPCA'23) and the designs that it was compared with.
 DESIGNS = ("baseline", "dedup-sha1", "dewrite", "esd")
 
@@ -33,11 +41,32 @@ def load(path: str | os.PathLike[str]) -> Results:
     return Results.load(path)
 
 
+def record(*program: str | os.PathLike[str], **options: Any) -> Answer:
+    """Record a program: ``record("sqlite3", "a.db", ".tables", output="a.parquet")``."""
+    return call("trace record", *program, **options)
+
+
+def crash_files(*program: str | os.PathLike[str], **options: Any) -> Answer:
+    """Cut a program that writes files.
+
+    ``crash_files("./app", "run", files="data", recover="./app check {dir}")``
+    """
+    return call("crash-test files", *program, **options)
+
+
+def call(command: str, *words: Any, **options: Any) -> Any:
+    """Run a command, as in ``call("crash stages", "btree", designs="sca")``."""
+    from sardonyx.api import command as commands
+
+    return commands.call(command, *words, **options)
+
+
 def __getattr__(name: str) -> Any:
     from sardonyx.answer import Answer, Listed
     from sardonyx.api.command import function_of
     from sardonyx.known import COMMANDS
 
+    name = SHORT.get(name, name)
     commands = {command.replace(" ", "_").replace("-", "_"): command for command in COMMANDS}
     if name in ("Answer", "Listed"):
         return {"Answer": Answer, "Listed": Listed}[name]

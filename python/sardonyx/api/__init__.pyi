@@ -11,6 +11,7 @@ from sardonyx.runs.results import Results
 from sardonyx.runs.scheduler import Watch
 
 DESIGNS: tuple[str, ...]
+SHORT: dict[str, str]
 #: A word or a path, and several of them: one alone stands for a list of one.
 Text: TypeAlias = str | os.PathLike[str]
 #: A path, or results that are not saved.
@@ -21,6 +22,9 @@ Pairs: TypeAlias = Mapping[str, str | int | float | bool] | Texts
 
 def load(path: Text) -> Results: ...
 def synth(name: str, records: int | None = None, seed: int | None = None) -> str: ...
+def call(command: str, *words: Any, **options: Any) -> Any: ...
+def record(*program: Text, **options: Any) -> Answer: ...
+def crash_files(*program: Text, **options: Any) -> Answer: ...
 def check_host(
     log: str,
     *,
@@ -147,6 +151,95 @@ def crash_stages(
     machine: Text | Mapping[str, Any] = "sca",
     set: Pairs = (),
     sharing: Literal["apart", "packed", "interleaved"] = "apart",
+    watch: Watch | None = None,
+) -> Answer: ...
+def crash_test_files(
+    program: Texts,
+    *,
+    files: Place,
+    recover: str | None = None,
+    list: bool = False,
+    platform: str = "ordered",
+    budget: float | str = 50.0,
+    errors: bool = False,
+    acks_fd: int = 1,
+    acks_socket: bool = False,
+    record_limit: float | str = 50.0,
+    ok: str | int | Sequence[int] = (0,),
+    time_limit: float | str | None = None,
+    memory_limit: int | str = 4_294_967_296,
+    keep: Place | None = None,
+    baseline: Place | None = None,
+    write_baseline: Place | None = None,
+    sarif: Place | None = None,
+    junit: Place | None = None,
+    allow_failure: bool = False,
+    seed: int = 1,
+    jobs: int = 0,
+    watch: Watch | None = None,
+) -> Answer: ...
+def crash_test_lint(
+    recording: Place,
+    *,
+    pool: Place | Sequence[Place],
+    all: bool = False,
+    machine: str = "sca",
+    no_source: bool = False,
+    watch: Watch | None = None,
+) -> Answer: ...
+def crash_test_replay(
+    recording: Place,
+    image: str,
+    *,
+    pool: Place | Sequence[Place],
+    recover: str,
+    platform: str = "auto",
+    operations: Place | None = None,
+    apply: str | None = None,
+    acknowledged: str = "lines",
+    assume_persisted: Texts = (),
+    thread_order: str | None = None,
+    ok: str | int | Sequence[int] = (0,),
+    keep: Place | None = None,
+    no_source: bool = False,
+    time_limit: float | str | None = None,
+    memory_limit: int | str = 4_294_967_296,
+    watch: Watch | None = None,
+) -> Answer: ...
+def crash_test_search(
+    recording: Place,
+    *,
+    pool: Place | Sequence[Place],
+    recover: str,
+    platform: str = "auto",
+    budget: float | str = 50.0,
+    html: Place | None = None,
+    operations: Place | None = None,
+    apply: str | None = None,
+    threads: bool = False,
+    recovery: bool = False,
+    designs: Texts | None = None,
+    acknowledged: str = "lines",
+    orders: int = 8,
+    depth: int = 1,
+    machine: str = "sca",
+    tear: str = "lines",
+    start: str | None = None,
+    creation: str = "status",
+    assume_persisted: Texts = (),
+    no_source: bool = False,
+    thread_order: str | None = None,
+    ok: str | int | Sequence[int] = (0,),
+    time_limit: float | str | None = None,
+    memory_limit: int | str = 4_294_967_296,
+    keep: Place | None = None,
+    baseline: Place | None = None,
+    write_baseline: Place | None = None,
+    sarif: Place | None = None,
+    junit: Place | None = None,
+    allow_failure: bool = False,
+    seed: int = 1,
+    jobs: int = 0,
     watch: Watch | None = None,
 ) -> Answer: ...
 def curve(
@@ -439,3 +532,8 @@ def trace_synth(
     seed: int = 0,
     watch: Watch | None = None,
 ) -> Answer: ...
+
+crash = crash_run
+crash_test = crash_test_search
+estimate = store_estimate
+store = store_compare

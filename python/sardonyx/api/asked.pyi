@@ -125,6 +125,87 @@ class CrashStages(Asked):
     set: tuple[tuple[str, str], ...]
     sharing: Literal["apart", "packed", "interleaved"]
 
+class CrashTestFiles(Asked):
+    program: tuple[str, ...]
+    files: Path
+    recover: str | None
+    list: bool
+    platform: str
+    budget: float
+    errors: bool
+    acks_fd: int
+    acks_socket: bool
+    record_limit: float
+    ok: tuple[int, ...]
+    time_limit: float | None
+    memory_limit: int
+    keep: Path | None
+    baseline: Path | None
+    write_baseline: Path | None
+    sarif: Path | None
+    junit: Path | None
+    allow_failure: bool
+    seed: int
+    jobs: int
+
+class CrashTestLint(Asked):
+    recording: Path
+    pool: tuple[Path, ...]
+    all: bool
+    machine: str
+    no_source: bool
+
+class CrashTestReplay(Asked):
+    recording: Path
+    image: str
+    pool: tuple[Path, ...]
+    recover: str
+    platform: str
+    operations: Path | None
+    apply: str | None
+    acknowledged: str
+    assume_persisted: tuple[str, ...]
+    thread_order: str | None
+    ok: tuple[int, ...]
+    keep: Path | None
+    no_source: bool
+    time_limit: float | None
+    memory_limit: int
+
+class CrashTestSearch(Asked):
+    recording: Path
+    pool: tuple[Path, ...]
+    recover: str
+    platform: str
+    budget: float
+    html: Path | None
+    operations: Path | None
+    apply: str | None
+    threads: bool
+    recovery: bool
+    designs: tuple[str, ...] | None
+    acknowledged: str
+    orders: int
+    depth: int
+    machine: str
+    tear: str
+    start: str | None
+    creation: str
+    assume_persisted: tuple[str, ...]
+    no_source: bool
+    thread_order: str | None
+    ok: tuple[int, ...]
+    time_limit: float | None
+    memory_limit: int
+    keep: Path | None
+    baseline: Path | None
+    write_baseline: Path | None
+    sarif: Path | None
+    junit: Path | None
+    allow_failure: bool
+    seed: int
+    jobs: int
+
 class Curve(Asked):
     machine: str
     designs: tuple[str, ...]

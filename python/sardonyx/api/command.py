@@ -22,6 +22,7 @@ from sardonyx._core import SardonyxError
 from sardonyx.answer import module_of
 from sardonyx.api.asked import schema_of, whole
 from sardonyx.files import FileError
+from sardonyx.known import COMMANDS
 from sardonyx.runs import scheduler
 from sardonyx.runs.scheduler import Task, Watch
 
@@ -69,6 +70,23 @@ def function_of(command: str) -> Callable[..., Any]:
     call.__module__, call.__doc__ = "sardonyx.api", _told(command)
     call.__signature__ = signature  # type: ignore[attr-defined]
     return call
+
+
+def call(command: str, *words: Any, **options: Any) -> Any:
+    """Run a command, as in ``call("crash stages", "btree", designs="sca")``; the last argument of
+    a command takes the words that are left.
+    """
+    if command not in COMMANDS:
+        near = difflib.get_close_matches(command, COMMANDS, n=1)
+        meant = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(COMMANDS)}"
+        raise SardonyxError(f"{command}: there is no such command{meant}")
+    schema = schema_of(command)
+    arguments = [name for name in schema["order"] if "argument" in schema["properties"][name]]
+    given = list(words)
+    if arguments and "array" in schema["properties"][arguments[-1]]["type"]:
+        rest = given[len(arguments) - 1 :]
+        given[len(arguments) - 1 :] = [rest] if rest else []
+    return function_of(command)(*given, **options)
 
 
 def order_of(command: str) -> tuple[list[str], list[str]]:

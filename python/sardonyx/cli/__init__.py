@@ -10,13 +10,11 @@ import os
 import signal
 import sys
 import threading
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
-from typer.main import get_group
 
 from sardonyx import _core
 from sardonyx.api.asked import schema_of
@@ -35,21 +33,13 @@ COMPLETIONS = {
 }
 
 
-#: What is not yet made of its question.
-TYPED = {"crash-test": "crash_test"}
-
-
 class Commands(click.Group):
     """The first words of all commands."""
 
     def list_commands(self, _: click.Context) -> list[str]:
-        return [*dict.fromkeys(command.split()[0] for command in COMMANDS), *TYPED]
+        return [*dict.fromkeys(command.split()[0] for command in COMMANDS)]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name in TYPED:
-            made = get_group(import_module(f"sardonyx.cli.{TYPED[name]}").app)
-            made.name = name
-            return made  # type: ignore[return-value]
         if name in GROUPS:
             return Group(name)
         return Command(name) if name in COMMANDS else None
@@ -153,11 +143,7 @@ def _run() -> int:
     except click.exceptions.NoArgsIsHelpError as error:
         sys.stderr.write(f"{error.format_message()}\n")
         return BAD_INPUT
-    except Exception as error:
-        if type(error).__name__ == "Exit":
-            return int(error.exit_code)  # type: ignore[attr-defined]
-        if not hasattr(error, "format_message"):
-            raise
+    except click.ClickException as error:
         # The parser of the command line has found an unknown option or a missing argument.
         context = getattr(error, "ctx", None)
         where = getattr(context, "command_path", "sardonyx")

@@ -10,25 +10,20 @@ import errno
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-import click
-import typer
 from click.exceptions import Exit
 from rich.console import Console
 from rich.text import Text
 
 from sardonyx._core import SardonyxError, WrongRead
-from sardonyx.cli.forms import spread
-from sardonyx.cli.help import CONTEXT, Command, Group
 from sardonyx.cli.terminal import Terminal, discard, visible
 from sardonyx.files import FileError, write_text
 from sardonyx.places import check_target
 from sardonyx.signals import Ended
-from sardonyx.sizes import parse_size, parse_time
 
 CHECK_FAILED = 1
 BAD_INPUT = 2
@@ -86,69 +81,6 @@ def errors_as_lines() -> Iterator[None]:
         full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
         remedy = "make room there" if full else "check the path and its permissions"
         raise fail(f"{place}{error.strerror or error}; {remedy}") from error
-
-
-def add_command(app: typer.Typer, command: Callable[..., Any], **settings: Any) -> None:
-    """Offer the function as a command whose errors are one line, and whose options all count."""
-    kind: type[Command] = settings.pop("cls", Command)
-    marked = type(kind.__name__, (kind,), {"rare": getattr(command, "rare", frozenset())})
-    context = CONTEXT | settings.pop("context_settings", {})
-    register = app.command(cls=marked, context_settings=context, **settings)
-    register(errors_as_lines()(spread(command)))
-
-
-def subcommands(
-    line: str, *commands: Callable[..., Any], remedy: Callable[[list[str]], str] | None = None
-) -> typer.Typer:
-    """Commands below one name; ``remedy`` ends the error for words that begin with none of them."""
-
-    class Known(Group):
-        def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-            if remedy is not None and args[0] not in self.commands:
-                raise fail(f"{args[0]}: {remedy(args)}")
-            return super().resolve_command(ctx, args)
-
-    app = typer.Typer(
-        cls=Known,
-        context_settings=CONTEXT,
-        help=line,
-        no_args_is_help=True,
-        rich_markup_mode="rich",
-    )
-    app.callback()(lambda: None)
-    for command in commands:
-        add_command(app, command)
-    return app
-
-
-def path_given(text: str) -> Path:
-    """The path of an option or argument; ``Path("")`` would silently be the current directory."""
-    if not text:
-        raise click.BadParameter('the name is empty; give one, or "." for the current directory')
-    return Path(text)
-
-
-#: Typer's settings for a path.
-PATH: dict[str, Any] = {"parser": path_given, "metavar": "PATH"}
-
-
-def seconds_in(option: str, text: str) -> float:
-    """Seconds from ``90s``, ``10m`` or ``2h``."""
-    try:
-        return parse_time(text)
-    except ValueError as problem:
-        raise SardonyxError(f"{option} {text}: {problem}") from None
-
-
-def size_in_bytes(option: str, text: str, least: int = 0, most: int = 2**62) -> int:
-    """Bytes from ``4096``, ``4K``, ``16M`` or ``1G``; an error if less or more than allowed."""
-    try:
-        size = parse_size(text)
-    except ValueError as problem:
-        raise SardonyxError(f"{option} {text}: {problem}") from None
-    if not least <= size <= most:
-        raise SardonyxError(f"{option} {text}: give {least:,} to {most:,} bytes")
-    return size
 
 
 def check_json_target(target: str | None, sources: Iterable[str] = ()) -> None:

@@ -36,7 +36,9 @@ from sardonyx.known import COMMANDS, GROUPS
 from sardonyx.sizes import size_text
 
 #: Formats of lists that one text holds whole.
-ALONE = ("names", "range")
+ALONE = ("names", "range", "statuses")
+#: The words for values of these kinds.
+WORDS = {"path": "PATH", "seconds": "TIME"}
 WHOLE = re.compile(r"\d{1,19}|-[1-9]\d{0,18}", re.ASCII)
 #: A word that is no command's name is an argument of the group's own command: ``merge IMAGE..`` is
 #: ``merge run IMAGE..``.
@@ -63,7 +65,7 @@ class Command(click.Command):
             context_settings=CONTEXT | self._settings(),
         )
         self.examples = [each.partition(": ")[2] for each in examples if "Example" in each]
-        self.told = [escape(each) for each in examples if "Example" not in each]
+        self.told = [escape(" ".join(each.split())) for each in examples if "Example" not in each]
         self.rare = frozenset(each for each, of in self.question.items() if "rare" in of)
         self.command = name
 
@@ -198,8 +200,10 @@ def _param(name: str, of: Mapping[str, Any]) -> click.Parameter:
             [*names, name], of.get("description", ""), is_flag=True, default=of.get("default")
         )
     plain = {"integer": "N", "number": "X"}
-    inner = of["items"]["type"] if several else kinds
-    word = next((plain[kind] for kind in plain if kind in inner and "string" not in inner), None)
+    item = of["items"] if several else of
+    inner = item.get("type", "string")
+    word = WORDS.get(item.get("format", ""))
+    word = word or next((plain[k] for k in plain if k in inner and "string" not in inner), None)
     return _option(
         [*names, name],
         of.get("description", ""),
@@ -259,4 +263,6 @@ def row(param: click.Parameter, of: Mapping[str, Any]) -> str:
         default = ",".join(map(str, default))
     elif of.get("format") == "bytes":
         default = size_text(default)
+    elif of.get("format") == "seconds":
+        default = f"{default:g}s"
     return f"{text} Default: {default}."

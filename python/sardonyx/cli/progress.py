@@ -7,7 +7,6 @@ then.
 from __future__ import annotations
 
 import signal
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -30,11 +29,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from sardonyx import _core, sizes
+from sardonyx import sizes
 from sardonyx.cli.common import note
-from sardonyx.runs import scheduler
 from sardonyx.runs.scheduler import Task
-from sardonyx.signals import ended
 
 if TYPE_CHECKING:
     from sardonyx.sweeps.plan import Plan
@@ -201,48 +198,6 @@ def line(tasks: Sequence[Task[Any]]) -> str:
         at, total = task.progress.done, task.progress.total
         words.append(f"{task.label} {at / total:.0%}" if total else f"{task.label} {at:,}")
     return ", ".join(words)
-
-
-def watched(
-    console: Console, label: str, call: Callable[[_core.Progress], T], unit: str = "req"
-) -> T:
-    """What ``call`` gives, shown while it runs; an interrupt cancels it. Progress counts units."""
-    with Watcher(console, unit) as watch:
-        return scheduler.run([Task(label, call)], 1, watch)[0]
-
-
-def watched_to_an_end(
-    console: Console, label: str, call: Callable[[_core.Progress], T], unit: str
-) -> tuple[T, signal.Signals | None]:
-    """As ``watched``, but the first signal that would end the program has ``call`` end early.
-
-    It then gives what it has, and the signal is told beside it. The next signal ends the program.
-    """
-    task, told = Task(label, call), []
-    before = {number: signal.getsignal(number) for number in ENDING}
-
-    def end(number: int, _: object) -> None:
-        told.append(signal.Signals(number))
-        for each, handler in before.items():
-            signal.signal(each, handler)
-        task.progress.cancel()
-
-    ours = threading.current_thread() is threading.main_thread()
-    for number in ENDING if ours else ():
-        if before[number] is not signal.SIG_IGN:
-            signal.signal(number, end)
-    try:
-        with Watcher(console, unit) as watch:
-            return scheduler.run([task], 1, watch)[0], told[0] if told else None
-    except _core.SardonyxError:
-        if not told:
-            raise
-        ended(told[0], None)  # it had nothing yet
-        raise AssertionError from None
-    finally:
-        if ours and not told:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
 
 class _Count(ProgressColumn):

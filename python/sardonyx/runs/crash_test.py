@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from sardonyx import _core
-from sardonyx.questions import CrashTestQuestion, Job, TraceSource
+from sardonyx.questions import CrashTestQuestion
 from sardonyx.runs.sources import parts
 
 PLATFORMS = ("auto", "adr", "eadr", "pages", "sectors")
 TEARS = ("lines", "words")
-CREATIONS = ("orderly", "status", "skip")
-ACKNOWLEDGED = ("lines", "none")
 #: Placeholders of files: the first pool, the second, the folder of all, and so on.
 PLACES = re.compile(r"{(pool[0-9]*|pools|acks|operations)}")
 #: Characters that only a shell understands.
@@ -60,41 +57,6 @@ def given(word: str, pools: Sequence[str], folder: Path, acks: str = "{acks}") -
     names = {f"pool{number}": path for number, path in enumerate(pools, 1)}
     names |= {"pool": pools[0], "pools": str(folder), "acks": acks}
     return PLACES.sub(lambda found: names.get(found[1], found[0]), word)
-
-
-def lint(
-    recording: str,
-    pools: Sequence[str],
-    source: bool,
-    machine: str,
-    progress: _core.Progress | None = None,
-) -> dict[str, Any]:
-    """What the recording shows without a run, and what its idle flushes and fences cost.
-
-    The cost is the difference of two simulations of what the recording has of the pool, on a core
-    of the machine, without encryption; all other instructions take their time and touch no memory.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        answer = _core.crash_lint(recording, list(pools), source, folder, progress)
-        found: dict[str, Any] = json.loads(answer)
-
-        def took(name: str) -> float:
-            job = Job(
-                source=TraceSource(path=f"{folder}/{name}.parquet"),
-                design="no-encryption",
-                machine=machine,
-            )
-            ran = json.loads(_core.simulate(job.json(), progress))
-            return float(ran["metrics"]["simulated_ns"])
-
-        if any(found["idle"].values()):
-            everything = took("all")
-            found["took_ns"] = everything
-            found["cost_ns"] = {
-                name: everything - took(name) if idle else 0.0
-                for name, idle in found["idle"].items()
-            }
-    return found
 
 
 def crash_test(

@@ -6,50 +6,19 @@ What they may be follows from what happened before what
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from sardonyx import _core
-from sardonyx.cli.common import err
-from sardonyx.cli.crash_test.search import RARE, Searched, tested, tried
-from sardonyx.cli.help import rare
-from sardonyx.cli.progress import watched
+from sardonyx.crash_tests.tested import tested
 from sardonyx.questions import CrashTestQuestion
-
-MOST = 1000
-
-
-@dataclass(frozen=True, kw_only=True)
-class Threads(Searched):
-    """The options of ``sardonyx crash-test threads``."""
-
-    orders: Annotated[
-        int, typer.Option(min=1, max=MOST, metavar="N", help="Cut up to N other orders.")
-    ] = 8
-
-
-@rare(*RARE)
-def threads(asked: Threads) -> None:
-    """Search, then cut other orders of the threads, which the program could have taken.
-
-    They have the same budget again.
-
-    [bold]Example[/bold]: sardonyx crash-test threads app.parquet --pool data.pool --recover
-    'app-check {pool}'
-    """
-
-    def more(question: CrashTestQuestion, found: dict[str, Any]) -> None:
-        found["orders"] = in_orders(question, found, asked.orders)
-        add(found, found["orders"])
-
-    tried(asked, more)
+from sardonyx.runs import scheduler
+from sardonyx.runs.scheduler import Task, Watch
 
 
 def in_orders(
-    question: CrashTestQuestion, found: dict[str, Any], most: int
+    question: CrashTestQuestion, found: dict[str, Any], most: int, watch: Watch | None
 ) -> list[dict[str, Any]]:
     """What was found in at most ``most`` other orders: each has ``order`` beside the rest.
 
@@ -57,14 +26,13 @@ def in_orders(
     explain is left out.
     """
     question = question.replace(assume_persisted=(*question.assume_persisted, *found["assumed"]))
-    asked, row = question.json(), found["start"]["row"]
-    label = Path(question.recording).name
-    names = watched(err, label, lambda p: _core.crash_orders(asked, row, most, p))
+    call = partial(_core.crash_orders, question.json(), found["start"]["row"], most)
+    (names,) = scheduler.run([Task(Path(question.recording).name, call)], 1, watch)
     told = []
     for name in names:
         budget = question.budget / len(names)
         order = question.replace(thread_order=name, budget=budget, keep=None, start=None)
-        told.append(tested(order) | {"order": name})
+        told.append(tested(order, watch) | {"order": name})
     return told
 
 

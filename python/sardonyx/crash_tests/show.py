@@ -1,4 +1,4 @@
-"""How ``sardonyx crash-test`` shows what it has found. Left out: what is asked."""
+"""How ``crash-test search`` shows what it has found. Left out: what is asked."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from sardonyx.cli.common import note
-from sardonyx.cli.crash_test.options import show_basis, unfinished
+from sardonyx.crash_tests.searching import show_basis, unfinished
 from sardonyx.draw.grid import grid
 
 #: People are shown this many suspects and causes; the JSON has all.
@@ -20,10 +19,32 @@ PLACES = 8
 DISKS = ("pages", "sectors")
 
 
+def notes(found: dict[str, Any], *, kept: bool) -> list[str]:
+    """What users may not expect of the answer."""
+    lines = [*found["notes"]]
+    if found["unsaid"]:
+        pass
+    elif not found["violations"]:
+        if found["coverage"] is None:
+            lines.append(
+                "which places that make data persistent never ran is not known of this recording"
+            )
+        orders = found["threads"] > 1 and found["platform"] not in DISKS and "orders" not in found
+        if orders and found["processes"] == 1:
+            lines.append("threads are cut in the recorded order; --threads tries others")
+    elif not found["has_places"]:
+        lines.append(
+            "the recording has no places in the program; record with --pc to see lines of code"
+        )
+    if not kept and any(one["violations"] for one in found.get("inside", ())):
+        lines.append(
+            "the recordings of these recoveries are gone; --keep FOLDER leaves them for a replay"
+        )
+    return lines
+
+
 def show(people: Console, found: dict[str, Any]) -> None:
     """What was tried, the verdict, and the causes."""
-    for line in found["notes"]:
-        note(line)
     people.print(tried(found), soft_wrap=True)
     if "orders" in found:
         _show_orders(people, found["orders"])
@@ -48,9 +69,6 @@ def show(people: Console, found: dict[str, Any]) -> None:
         people.print(Text(verdict(found), style="green"))
         show_basis(people, found)
         _show_coverage(people, found["coverage"])
-        orders = found["threads"] > 1 and found["platform"] not in DISKS and "orders" not in found
-        if orders and found["processes"] == 1:
-            note("threads are cut in the recorded order; sardonyx crash-test threads tries others")
         return
     count = found["violations"]
     people.print(
@@ -68,8 +86,6 @@ def show(people: Console, found: dict[str, Any]) -> None:
             through = f", in {suspect['through']}" if suspect["through"] else ""
             table.add_row(suspect["place"], function + through, suspect["role"])
         people.print(table)
-    elif not found["has_places"]:
-        note("the recording has no places in the program; record with --pc to see lines of code")
     accepted = sum(cause["accepted"] for cause in found["causes"])
     new = [(n, cause) for n, cause in enumerate(found["causes"], 1) if not cause["accepted"]]
     if accepted:
@@ -157,10 +173,7 @@ def show_cause(people: Console, number: int, cause: dict[str, Any]) -> None:
 
 def _show_coverage(people: Console, coverage: dict[str, Any] | None) -> None:
     """Print the places that never ran, of which the verdict says nothing."""
-    if coverage is None:
-        note("which places that make data persistent never ran is not known of this recording")
-        return
-    if not coverage["never_ran"]:
+    if coverage is None or not coverage["never_ran"]:
         return
     people.print(
         f"{coverage['never_ran']:,} of {coverage['sites']:,} places that make data persistent "

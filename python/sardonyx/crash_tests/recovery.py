@@ -12,64 +12,26 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
 from sardonyx import _core
 from sardonyx.api.asked import whole
-from sardonyx.cli.common import note
-from sardonyx.cli.crash_test.search import RARE, Searched, tested, tried
-from sardonyx.cli.crash_test.show import SHOWN, show_cause
-from sardonyx.cli.help import rare
+from sardonyx.crash_tests.show import SHOWN, show_cause
+from sardonyx.crash_tests.tested import tested
 from sardonyx.questions import CrashTestQuestion
 from sardonyx.runs.crash_test import given
-from sardonyx.tracing.record import recorded, request
+from sardonyx.runs.scheduler import Watch
+from sardonyx.tracing.record import recorded
 
 #: The recovery is recorded on this many images at each depth.
 IMAGES = 8
-#: A recovery within so many others says nothing new: *assumed*.
-DEEPEST = 100
 POOLS = "pools"
 #: Runs a command without its output, in the same process.
 QUIET = ("/bin/sh", "-c", 'exec "$0" "$@" > /dev/null 2>&1')
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recovery(Searched):
-    """The options of ``sardonyx crash-test recovery``."""
-
-    depth: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            max=DEEPEST,
-            metavar="N",
-            help="Cut the recovery's own recovery too, N deep; each depth gets the budget again.",
-        ),
-    ] = 1
-
-
-@rare(*RARE)
-def recovery(asked: Recovery) -> None:
-    """Search, then cut the recovery too, at its own fences.
-
-    [bold]Example[/bold]: sardonyx crash-test recovery app.parquet --pool data.pool --recover
-    'app-check {pool}' --depth 2
-    """
-
-    def more(question: CrashTestQuestion, found: dict[str, Any]) -> None:
-        found["inside"] = inside(question, found, asked.depth, asked.keep)
-        for one in found["inside"]:
-            replays(one, asked.recover.replace("{acks}", one["acks"]))
-            found["fails"] = found["fails"] or bool(one["violations"])
-
-    tried(asked, more, partial(_show, asked.keep is not None))
 
 
 def spread(images: Sequence[str]) -> list[str]:
@@ -80,7 +42,11 @@ def spread(images: Sequence[str]) -> list[str]:
 
 
 def inside(
-    question: CrashTestQuestion, found: dict[str, Any], depth: int, keep: Path | None
+    question: CrashTestQuestion,
+    found: dict[str, Any],
+    depth: int,
+    keep: Path | None,
+    watch: Watch | None,
 ) -> list[dict[str, Any]]:
     """What was found of each recovery that was cut, to ``depth`` recoveries within each other.
 
@@ -95,7 +61,7 @@ def inside(
             if keep is not None:
                 folder = keep / f"inside-{number}"
                 folder.mkdir(parents=True)
-            one = _one(question, found, image, folder, question.budget / len(images))
+            one = _one(question, found, image, folder, question.budget / len(images), watch)
             if one is None:
                 continue
             one |= {"image": image, "depth": 1}
@@ -108,7 +74,8 @@ def inside(
                     start="0",
                     assume_persisted=(),
                 )
-                below = inside(within, one, depth - 1, folder if keep is not None else None)
+                place = folder if keep is not None else None
+                below = inside(within, one, depth - 1, place, watch)
                 told += [each | {"depth": each["depth"] + 1} for each in below]
     return told
 
@@ -119,26 +86,17 @@ def _one(
     image: str,
     folder: Path,
     budget: float,
+    watch: Watch | None,
 ) -> dict[str, Any] | None:
     """The recovery of one image, recorded in ``folder`` and cut; ``None`` if it changes nothing."""
     assumed = tuple(found.get("assumed") or ())
-    tested(question.replace(replay=image, keep=str(folder), assume_persisted=assumed))
+    tested(question.replace(replay=image, keep=str(folder), assume_persisted=assumed), watch)
     pools = _moved(folder, found)
     acks = str(folder / "replayed.acks")
     words = [given(word, pools, folder / POOLS, acks) for word in question.recover]
     trace = folder / "recovery.parquet"
-    asked = whole(
-        "trace record",
-        json.dumps(
-            {
-                "program": [*QUIET, *words],
-                "output": str(trace),
-                "pc": True,
-                "read_data": False,
-            }
-        ),
-    )
-    recorded(request(asked), None)
+    asked = {"program": [*QUIET, *words], "output": str(trace), "pc": True, "read_data": False}
+    recorded(whole("trace record", json.dumps(asked)), watch)
     within = question.replace(
         **_pools([{"path": path} for path in pools]),
         recover=tuple(word.replace("{acks}", acks) for word in question.recover),
@@ -150,7 +108,7 @@ def _one(
         budget=budget,
     )
     try:
-        return tested(within) | {"recording": str(trace), "acks": acks}
+        return tested(within, watch) | {"recording": str(trace), "acks": acks}
     except _core.SardonyxError as error:
         # It repaired the pool by stores that nothing makes sure, or through a descriptor.
         if any(part in str(error) for part in ("stored nothing", "never flushes", "never syncs")):
@@ -185,8 +143,8 @@ def replays(one: dict[str, Any], recover: str) -> None:
         cause["replay"] = shlex.join([*command, "--recover", recover, *assumed])
 
 
-def _show(kept: bool, people: Console, found: dict[str, Any]) -> None:
-    recoveries = found["inside"]
+def show(people: Console, recoveries: Sequence[dict[str, Any]]) -> None:
+    """How much was tried inside the recovery, and what failed."""
     images, cuts = (sum(one[key] for one in recoveries) for key in ("images", "cuts_tried"))
     people.print(
         f"\ninside the recovery: {len(recoveries)} recoveries recorded, {images:,} images at "
@@ -204,5 +162,3 @@ def _show(kept: bool, people: Console, found: dict[str, Any]) -> None:
         people.print(f"of the image {one['image']}, {one['depth']} deep:", soft_wrap=True)
         for number, cause in enumerate(one["causes"][:1], 1):
             show_cause(people, number, cause)
-    if failed and not kept:
-        note("the recordings of these recoveries are gone; --keep FOLDER leaves them for a replay")

@@ -1,0 +1,1 @@
+"""Real programs: their own recovery runs on what each cut could leave of their pools or files."""

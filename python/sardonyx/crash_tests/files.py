@@ -1,0 +1,231 @@
+"""``crash-test files``: a program that writes files, cut after each of its operations.
+
+What happens in between is native (crates/crash-files); docs/crash/files.md explains it.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from sardonyx import _core
+from sardonyx.answer import Answer
+from sardonyx.api.asked import CrashTestFiles
+from sardonyx.crash_tests.searching import (
+    answered,
+    check_targets,
+    effort,
+    limits,
+    reported,
+    searched,
+    show_basis,
+    unfinished,
+)
+from sardonyx.draw.grid import grid, numbers
+from sardonyx.questions import CrashFilesQuestion
+from sardonyx.report.checks import accept
+from sardonyx.runs.crash_test import words
+from sardonyx.runs.scheduler import Watch
+
+#: People are shown this many causes, and operations of each; the JSON has all.
+SHOWN = 5
+OPERATIONS = 3
+
+
+def answer(asked: CrashTestFiles, watch: Watch | None) -> Answer:
+    """What the recovery does on each folder that a cut can leave, or only what the program did."""
+    check_folder(asked.files)
+    check_program(asked.program)
+    question = CrashFilesQuestion(
+        program=asked.program,
+        files=str(asked.files),
+        platform=asked.platform,
+        acks_fd=asked.acks_fd,
+        acks_socket=asked.acks_socket,
+        record_limit=asked.record_limit,
+    )
+    if asked.list or asked.recover is None:
+        found = found_by(question, watch)
+        return answered("crash-test files", found, found["notes"])
+    question = question.replace(
+        **limits(asked), **effort(asked), recover=recovery(asked.recover), errors=asked.errors
+    )
+    baseline = check_targets(asked)
+    found = found_by(question, watch)
+    for cause in found["causes"]:
+        cause["replay"] = replay(asked, cause["kept"])
+    accept(found, baseline)
+    return reported(answered("crash-test files", found, notes(found)), asked)
+
+
+def recovery(command: str) -> tuple[str, ...]:
+    """The words of a recovery that is given a folder."""
+    if "{dir}" not in command:
+        raise _core.SardonyxError(
+            f"--recover '{command}': does not say where the folder goes; write {{dir}} there, as "
+            "in 'check {dir}'"
+        )
+    return words(command, "--recover ", ())
+
+
+def check_folder(folder: Path) -> None:
+    """An error unless it is a folder that a program can work in."""
+    if not folder.is_dir():
+        raise _core.SardonyxError(
+            f"--files {folder}: is no folder; name the one that the program works in, or make it: "
+            f"mkdir -p {folder}"
+        )
+
+
+def check_program(program: Sequence[str]) -> None:
+    """An error unless there is such a program."""
+    if shutil.which(program[0]) is None:
+        raise _core.SardonyxError(
+            f"{program[0]}: is no program that can be run; give its path, or one in PATH"
+        )
+
+
+def found_by(question: CrashFilesQuestion, watch: Watch | None) -> dict[str, Any]:
+    """What the native module finds."""
+
+    def call(progress: _core.Progress) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(_core.crash_files(question.json(), progress))
+        return found
+
+    return searched(Path(question.program[0]).name, call, watch)
+
+
+def replay(asked: CrashTestFiles, number: int | None) -> str:
+    """How a cause is seen again: its kept folder, or how to keep it."""
+    if number is None:
+        return "--errors makes that run again"
+    if asked.keep is None:
+        return "--keep FOLDER leaves the folder that fails"
+    place, copy = asked.keep / f"{number}-fails", asked.keep / f"{number}-copy"
+    command = (asked.recover or "").replace("{dir}", str(copy))
+    command = command.replace("{acks}", str(asked.keep / f"{number}-acks"))
+    return f"{shlex.join(['cp', '-r', str(place), str(copy)])} && {command}"
+
+
+def notes(found: Mapping[str, Any]) -> list[str]:
+    """What users may not expect of the answer."""
+    lines = [*found["notes"]]
+    if found["ended"] != "exit status 0" and found["program_said"]:
+        lines.append(f"the program said: {found['program_said'].splitlines()[-1]}")
+    causes = found["causes"]
+    named = [one for cause in causes for role in ("early", "late") for one in cause[role]]
+    silent = found["unsaid"] or not found["violations"]
+    if not silent and named and not any(one["frame"] for one in named):
+        lines.append(
+            "no lines of source: the program has no debug information (-g), or is a script"
+        )
+    return lines
+
+
+def _list(people: Console, listed: Sequence[dict[str, Any]]) -> None:
+    counts = numbers("effects", "made sure")
+    table = grid(*numbers(""), "operation", "where", *counts, header_style="bold")
+    for one in listed:
+        table.add_row(
+            *(str(one[key]) for key in ("number", "operation", "place", "effects", "makes_sure"))
+        )
+    people.print(table)
+
+
+def tell(people: Console, found: Answer) -> None:
+    """What was recorded and tried, the verdict, and the causes; or the list alone."""
+    if "list" in found:
+        _list(people, found["list"])
+        return
+    people.print(
+        f"{found['operations']:,} operations of {found['processes']} commands, {found['syncs']:,} "
+        f"syncs, {found['acknowledgements']:,} acknowledgements; the program ended with "
+        f"{found['ended']}",
+        soft_wrap=True,
+    )
+    people.print(
+        f"{found['images']:,} images at {found['cuts_tried']:,} of {found['cuts']:,} cuts on "
+        f"{found['platform']}, {found['recoveries']:,} recoveries in {found['seconds']:.1f} s "
+        f"({found['recoveries_per_second']:.0f} a second, {found['undisturbed_s'] * 1e3:.0f} ms "
+        "alone)",
+        soft_wrap=True,
+    )
+    for key, text in (
+        ("refused", "images were refused as the untouched folder is, before anything was promised"),
+        ("images_left_out", "more images were left out: causes that were found let them fail"),
+        ("flaky", "images failed once and passed when they were run again: no cause"),
+        ("unreduced", "violations were not brought down to operations: --budget ended first"),
+    ):
+        if found[key]:
+            people.print(f"{found[key]:,} {text}", soft_wrap=True)
+    if not found["finished"] and found["passes_left"] and not found["unsaid"]:
+        people.print(unfinished(found), soft_wrap=True)
+    if found["errors"]:
+        unsaid = sum(bool(one["unsaid"]) for one in found["errors"])
+        images = sum(one["images"] for one in found["errors"])
+        people.print(
+            f"{len(found['errors'])} runs with a call that failed, {images:,} images; of "
+            f"{unsaid} runs nothing can be said: --json tells why",
+            soft_wrap=True,
+        )
+    if found["unsaid"]:
+        said = Text.assemble((found["verdict"], "yellow"), f": {found['unsaid']}")
+        people.print(said, soft_wrap=True)
+    elif not found["violations"]:
+        people.print(Text(found["verdict"], style="green"))
+        show_basis(people, found)
+    else:
+        _show_causes(people, found)
+
+
+def _show_causes(people: Console, found: dict[str, Any]) -> None:
+    count, causes = found["violations"], found["causes"]
+    first = found["first_violation_s"]
+    people.print(
+        Text.assemble(
+            (f"{count:,} violation{'s' if count > 1 else ''}", "red"),
+            f" of {len(causes):,} cause{'s' if len(causes) != 1 else ''}"
+            + ("" if first is None else f", the first after {first:.1f} s"),
+        )
+    )
+    new = [(number, cause) for number, cause in enumerate(causes, 1) if not cause["accepted"]]
+    if len(new) < len(causes):
+        accepted = len(causes) - len(new)
+        people.print(f"{accepted} of {len(causes)} causes are accepted by the baseline")
+    for number, cause in new[:SHOWN]:
+        _show_cause(people, number, cause)
+    if len(new) > SHOWN:
+        people.print(f"\nand {len(new) - SHOWN} more causes; --json has all")
+
+
+def _show_cause(people: Console, number: int, cause: Mapping[str, Any]) -> None:
+    people.print()
+    heading = Text.assemble(
+        (f"{number}. ", "bold"), cause["summary"], f" ({cause['violations']} violations)"
+    )
+    people.print(heading, soft_wrap=True)
+    for role in ("early", "late"):
+        for one in cause[role][:OPERATIONS]:
+            calls = " < ".join(call for call in one["stack"] if not call.startswith("? "))
+            people.print(
+                f"   {role}: {one['operation']} of {one['command']}, thread {one['thread']}"
+                + (f" ({one['fate']})" if one["fate"] else "")
+                + (f": {calls}" if calls else ""),
+                soft_wrap=True,
+            )
+    said, cut = cause["said"].splitlines(), cause["cut"]
+    people.print(
+        f"   cut {cut['number']}"
+        + (f", after {cut['after']}" if cut["after"] else "")
+        + f": {cause['ended']}"
+        + (f": {said[-1]}" if said else ""),
+        soft_wrap=True,
+    )
+    people.print(f"   {cause['replay']}", soft_wrap=True)
