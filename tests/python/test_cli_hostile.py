@@ -312,7 +312,7 @@ def test_words_of_others_reach_a_terminal_as_text(tmp_path: Path) -> None:
 
 def test_everything_for_people_goes_through_one_console() -> None:
     written = re.compile(
-        r"(?<![\w.])(?:print|Console)\(|std(?:out|err)\.write|typer\.(?:secho|echo)"
+        r"(?<![\w.])(?:print|Console)\(|std(?:out|err)\.write|click\.(?:secho|echo)"
     )
     found = {
         (path.name, line.strip())

@@ -84,7 +84,7 @@ SLOW = {"pydantic", "pandas", "pyarrow", "plotly"}
 @pytest.mark.parametrize(
     ("line", "slow"),
     [
-        ("--version", SLOW | {"typer", "rich", "sardonyx.cli"}),
+        ("--version", SLOW | {"click", "rich", "sardonyx.cli"}),
         ("--help", SLOW | {"sardonyx.simulator.compare", "sardonyx.crashes.run"}),
         ("compare --help", SLOW | {"sardonyx.report", "sardonyx.sweeps", "sardonyx.papers"}),
         (

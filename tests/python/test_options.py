@@ -12,7 +12,6 @@ import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import redirect_stdout
-from dataclasses import dataclass
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -20,10 +19,8 @@ from typing import Any
 
 import click
 import pytest
-import typer
 from sardonyx import _core, cli
 from sardonyx.cli import common
-from sardonyx.cli.forms import Options
 from sardonyx.runs import scheduler
 from sardonyx.runs.stores import StoreRuns
 from sardonyx.simulator import doctor, sweep
@@ -44,13 +41,10 @@ FORMS = {
     "crash replay": ["r.json"],
     "crash run": ["btree"],
     "crash stages": ["btree"],
-    "crash-test designs": ["redis.parquet --pool p --recover 'c {pool}' --designs fca"],
     "crash-test files": ["--files d --recover 'c {dir}' true", "--files d --list true"],
     "crash-test lint": ["redis.parquet --pool p"],
-    "crash-test recovery": ["redis.parquet --pool p --recover 'c {pool}'"],
     "crash-test replay": ["redis.parquet 2 --pool p --recover 'c {pool}'"],
     "crash-test search": ["redis.parquet --pool p --recover 'c {pool}'"],
-    "crash-test threads": ["redis.parquet --pool p --recover 'c {pool}'"],
     "check-host": ["coupling.csv"],
     "curve": ["--jobs 1", "--jobs 1 --machine optane"],
     "designs": [""],
@@ -100,7 +94,7 @@ FORMS = {
         "true",
         "--level cpu true",
         "--pages random true",
-        "--pc --no-follow-fork --level memory true",
+        "--pc --no-follow-fork true",
     ],
     "trace synth": ["rung-60 t.parquet"],
 }
@@ -182,11 +176,12 @@ SAMPLES: dict[str, str] = {
 PLACES = {"--json", "--out", "--html", "--plot", "--jobs", "--socket", "--output"}
 #: And what is asked when there is a first answer.
 PLACES |= {"diff --exit-code"}  # the status alone
-PLACES |= {"crash-test designs --machine", "compare --sensitivity", "reproduce --sensitivity"}
+PLACES |= {"compare --sensitivity", "reproduce --sensitivity"}
 PLACES |= {"reproduce --cells"}  # test_sampling.py has it
 # What they do comes after the answer that is looked at here; test_crash_causes.py has it.
-PLACES |= {"--baseline", "--write-baseline", "--sarif", "--junit", "crash-test recovery --depth"}
-PLACES |= {"crash-test threads --orders"}
+PLACES |= {"--baseline", "--write-baseline", "--sarif", "--junit"}
+PLACES |= {"crash-test lint --all"}  # shown, or not
+PLACES |= {f"crash-test search --{more}" for more in ("threads", "recovery", "designs")}
 # What goes on to the next round; test_explore.py has it.
 PLACES |= {"explore --goal", "explore --at-most"}
 #: What answers at once and does no work.
@@ -297,7 +292,7 @@ def asked(line: str) -> tuple[list[str], str]:
         try:
             with redirect_stdout(StringIO()) as out:
                 cli.app.main(shlex.split(line), prog_name="sardonyx", standalone_mode=False)
-        except (Asked, click.exceptions.Exit, typer.Exit):
+        except (Asked, click.exceptions.Exit):
             pass
         shutil.rmtree("images", ignore_errors=True)
         return [*questions, out.getvalue()], said.getvalue()
@@ -344,18 +339,3 @@ def test_an_option_changes_what_is_asked_or_is_refused(command: str) -> None:
 
 def test_the_commands_are_those_of_the_forms() -> None:
     assert set(commands()) == set(FORMS)
-
-
-def test_what_is_given_and_not_read_is_named_as_it_was_given() -> None:
-    @dataclass(frozen=True, kw_only=True)
-    class Two(Options):
-        one: int = 1
-        other: int = 2
-
-    two = Two(one=3)
-    assert two.one == 3 and two.unread() == ["other"]
-    two.__dict__["_given"] = {"one": "--one"}
-    two.refuse_idle("here")
-    two.__dict__["_given"] = {"one": "--one", "other": "--no-other"}
-    with pytest.raises(_core.SardonyxError, match="--no-other: does nothing here; leave it out"):
-        two.refuse_idle("here")

@@ -131,7 +131,8 @@ def test_rights_that_are_needed_and_given_up_are_said(tmp_path: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0o700)
     inside = tmp_path / "closed" / "libsardonyx_recorder.so"
     shutil.copy(PLUGIN, inside)
-    source = "import sys\nfrom sardonyx.cli import record\nfrom sardonyx.__main__ import main\n"
+    source = "import sys\nfrom sardonyx.tracing import record\n"
+    source += "from sardonyx.__main__ import main\n"
     source += f"from pathlib import Path\nrecord.PLUGIN = Path({str(inside)!r})\nmain()\n"
     command = ("trace", "record", "-o", "t.parquet", "--", *drop, "true")
     ended = subprocess.run(

@@ -20,7 +20,7 @@ PACKAGE = Path(sardonyx.__file__).parent
 #: Each room may import those before it.
 ROOMS = (
     "runs", "sweeps", "draw", "papers", "studies", "report", "api", "simulator", "tracing",
-    "merging", "crashes", "cli",
+    "merging", "crashes", "crash_tests", "stores", "cli",
 )  # fmt: skip
 
 

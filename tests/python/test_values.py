@@ -6,12 +6,8 @@ import json
 from typing import Annotated, Any
 
 import pytest
-from sardonyx.cli.plain import _Plain
 from sardonyx.questions import CrashQuestion, Job, ProgramSource, TraceSource
 from sardonyx.values import MisfitError, Value, at_least, read
-from test_options import commands
-from typer._click.exceptions import ClickException
-from typer._coercion import build_runtime_param
 
 
 class Sized(Value):
@@ -66,35 +62,3 @@ def test_a_variant_is_known_by_its_kind() -> None:
     assert CrashQuestion.recovery_cuts == 64
     run = CrashQuestion(program=ProgramSource(name="queue"), design="sca", machine="sca")
     assert read(CrashQuestion, run.document()) == run
-
-
-WORDS = ("7", "-3", "0", "1025", "9" * 30, "x", "", " 5", "5.0", "0x10", "1_000", "٣", "true", ".")
-
-
-def test_words_are_read_as_typer_reads_them() -> None:
-    seen = set()
-    for name, command in commands().items():
-        for param in command.params:
-            known = getattr(param, "type_descriptor", None)
-            if known is None:  # of a command that is made of its question
-                continue
-            info = known.parameter_info
-            kind = (str(known.annotation), info.min, info.max, info.parser, param.multiple)
-            if kind in seen:
-                continue
-            seen.add(kind)
-            plain = _Plain(known.parameter_info, known.annotation, known)
-            typers = build_runtime_param(known)
-            several = param.multiple or param.nargs == -1
-            for word in WORDS:
-                given = (word,) if several else word
-                found = [_outcome(each, given, param) for each in (plain, typers)]
-                ours = str(found[0]).endswith(("64 bits.", "finite number.", "below 0."))
-                assert found[0] == found[1] or ours, f"{name}, {param.name}: {word!r}"
-
-
-def _outcome(reader: Any, given: Any, param: Any) -> object:
-    try:
-        return reader.coerce(given, param=param, ctx=None)
-    except ClickException as error:
-        return error.message

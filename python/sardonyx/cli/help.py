@@ -65,7 +65,10 @@ def of_command(command: Any, ctx: Any) -> str:
 def of_group(group: Any, ctx: Any, lines: Mapping[str, str]) -> str:
     """The help of the commands that begin with one word."""
     rows = [(word, first_line(text)) for word, text in lines.items()]
-    options = [(_names(each), getattr(each, "help", "")) for each in group.get_params(ctx)]
+    options = [
+        (_names(each), "This help; all options." if ALL in each.opts else each.help)
+        for each in group.get_params(ctx)
+    ]
     usage = " ".join([ctx.command_path, *group.collect_usage_pieces(ctx)])
     return _text(
         [

@@ -17,7 +17,7 @@ from sardonyx.runs.scheduler import Task, Watch
 
 def platform(asked: CrashTestSearch | CrashTestReplay) -> str:
     """What survives a cut: what the simulator's designs keep, if they are asked for."""
-    below = isinstance(asked, CrashTestSearch) and asked.designs is not None
+    below = getattr(asked, "designs", None) is not None
     return "adr" if below and asked.platform == "auto" else asked.platform
 
 

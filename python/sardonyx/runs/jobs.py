@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, TypeAlias
@@ -94,19 +94,6 @@ def texts(variant: Mapping[str, Scalar]) -> tuple[Setting, ...]:
         return str(value).lower() if isinstance(value, bool) else str(value)
 
     return tuple((key, text(value)) for key, value in variant.items())
-
-
-def parse_settings(pairs: Iterable[str]) -> tuple[Setting, ...]:
-    """``key=value`` pairs as the command line takes them."""
-    settings = []
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key.strip() or not value.strip():
-            raise _core.SardonyxError(
-                f"--set {pair}: not of the form KEY=VALUE; for example --set esd.efit_bytes=65536"
-            )
-        settings.append((key.strip(), value.strip()))
-    return tuple(settings)
 
 
 def parse_warmup(text: str) -> tuple[int, float]:

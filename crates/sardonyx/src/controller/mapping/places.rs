@@ -319,11 +319,6 @@ impl Allocator {
         self.gate(place, unmapped, plan);
     }
 
-    /// Whether `place` is in use.
-    pub fn is_used(&self, place: Place) -> bool {
-        self.used.has(place)
-    }
-
     /// Places in use.
     pub fn in_use(&self) -> u64 {
         self.in_use
