@@ -199,7 +199,7 @@ fn times_are_seconds_whether_they_have_a_unit_or_not() {
 
 #[test]
 fn sizes_have_bounds() {
-    assert_eq!(Bytes(4096).check("--room", 64, 4096), Ok(()));
-    let said = Bytes(4097).check("--room", 64, 4096).unwrap_err();
+    assert_eq!(Bytes(4096).within("--room", 64, 4096), Ok(()));
+    let said = Bytes(4097).within("--room", 64, 4096).unwrap_err();
     assert_eq!(said, "--room 4097: give 64 to 4,096 bytes");
 }
