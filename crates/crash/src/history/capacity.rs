@@ -6,7 +6,7 @@ use crate::panics::caught;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
 use sardonyx::controller::logging::undo::BUCKETS;
-use sardonyx::controller::mapping::places::RETIRED;
+use sardonyx::controller::mapping::places::{RETIRED, least_lines};
 use sardonyx::machine::OpSource;
 use sardonyx::mechanisms::Value;
 use sardonyx::medium::layout::Layout;
@@ -74,7 +74,9 @@ pub(crate) fn narrow(
             let mut layout = Layout::new(lines);
             drop(stack.build(&machine.settings, &mut layout));
             let there = layout.data_lines();
-            let retired = there - places.saturating_sub(places_less).min(there);
+            // Places that hold contents of others' lines are none of ours.
+            let needed = least_lines(places.saturating_sub(places_less), &machine.settings);
+            let retired = there - needed.min(there);
             machine.settings.set(&RETIRED, retired);
         }
     };

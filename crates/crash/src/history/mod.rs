@@ -24,6 +24,7 @@ use sardonyx::config::{ConfigError, Machine};
 use sardonyx::controller::designs::{self, Stack, UnknownDesign};
 use sardonyx::controller::integrity::{MAC_PLACE, MINOR_BITS, MacPlace};
 use sardonyx::controller::layers::{Counters, Guarantee, Placement, PowerFail};
+use sardonyx::controller::mapping::places::least_lines;
 use sardonyx::controller::{Class, Controller, Write};
 use sardonyx::exhausted::Exhausted;
 use sardonyx::line::{LINE_BYTES, Line, Logical, Persist, Place};
@@ -193,7 +194,9 @@ impl SetUp {
         if first > 0 {
             machine.engine.medium.geometry.rows = u64::MAX;
         }
-        shrink(&mut machine, end + spare, u64::from(spare > 0));
+        // Places that hold contents of others' lines are none of the programs'.
+        let lines = least_lines(end + spare, &machine.settings);
+        shrink(&mut machine, lines, u64::from(spare > 0));
         let there = machine.engine.medium.geometry.lines();
         if there < end {
             return Err(HistoryError::Room { end, there });

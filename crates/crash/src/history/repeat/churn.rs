@@ -7,6 +7,7 @@ use sardonyx_base::random::mix;
 use super::life::Life;
 use super::{Crowded, content};
 use crate::history::History;
+use sardonyx::controller::mapping::places::least_lines;
 use sardonyx::line::{Line, Logical};
 use sardonyx::medium::image::Image;
 use sardonyx::medium::layout::Layout;
@@ -33,7 +34,8 @@ impl History {
         for (name, value) in self.pressed(&pressure) {
             settings.put(name, Value::Int(value));
         }
-        let build = || self.stack.build(&settings, &mut Layout::new(CROWD));
+        let lines = least_lines(CROWD, &settings);
+        let build = || self.stack.build(&settings, &mut Layout::new(lines));
         let mut held: BTreeMap<Logical, Line> = BTreeMap::new();
         let mut life = Life::recovered(build(), Image::sparse());
         for round in 0..LIVES {

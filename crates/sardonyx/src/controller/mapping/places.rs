@@ -175,6 +175,17 @@ impl Others {
     }
 }
 
+/// The fewest places of a data region among which so many are of nobody else. A line's own place is its own all the same, so
+/// a run has more than these.
+pub fn least_lines(places: u64, settings: &Settings) -> u64 {
+    let others = Others::new(settings);
+    let mut free = (0..).filter(|&at| !others.has(Place(at)));
+    match places {
+        0 => 0,
+        _ => free.nth(places as usize - 1).map_or(u64::MAX, |at| at + 1),
+    }
+}
+
 /// Hands out places and takes them back.
 pub struct Allocator {
     fresh: Fresh,
@@ -358,6 +369,10 @@ mod tests {
             let mut sorted = given.clone();
             sorted.sort_unstable_by_key(|place| place.0);
             assert_eq!(sorted, free);
+            assert_eq!(
+                least_lines(free.len() as u64, &settings),
+                free[free.len() - 1].0 + 1
+            );
             assert!((60..140).contains(&free.len()), "{}", free.len());
         }
     }
