@@ -14,7 +14,6 @@ from pathlib import Path
 
 from sardonyx._core import SardonyxError
 from sardonyx.files import is_special
-from sardonyx.runs import origin
 
 #: This many bytes have to be free before work begins: a report, its results, and as much again.
 ROOM = 8 << 20
@@ -63,6 +62,8 @@ def check_replaced(directory: Path, mark: str = "results.json") -> str | None:
             f"--out {directory}: holds {files[0]} and no {mark}; name a new directory, or one that "
             "this command wrote"
         )
+    from sardonyx.runs import origin  # what it needs takes longer than most of a short command
+
     date = origin.date_of(directory)
     return f"{directory}: the results there{f' of {date}' if date else ''} will be replaced"
 

@@ -43,6 +43,8 @@ WHOLE = re.compile(r"\d{1,19}|-[1-9]\d{0,18}", re.ASCII)
 #: A word that is no command's name is an argument of the group's own command: ``merge IMAGE..`` is
 #: ``merge run IMAGE..``.
 OWN = "run"
+#: The command of a group that is meant where none is named.
+MEANT = {"crash": "run", "crash-test": "search"}
 JSON = "Write the same numbers as JSON to this file, or to standard output for -."
 
 
@@ -144,7 +146,7 @@ class Group(click.Group):
         return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if args[0] not in self.words and f"{self.name} {OWN}" in COMMANDS:
+        if args[0] not in self.words and self.name in MEANT:
             raise fail(f"{args[0]}: {_remedy(str(self.name), args)}")
         return super().resolve_command(ctx, args)
 
@@ -164,13 +166,13 @@ class Group(click.Group):
 
 def _remedy(group: str, words: list[str]) -> str:
     """What to write instead of a program or a recording that no command stands before."""
-    if words[0].endswith(".parquet") or Path(words[0]).is_file():
+    if group == "crash" and (words[0].endswith(".parquet") or Path(words[0]).is_file()):
         return (
             f"is a file, and {group} takes programs (see sardonyx programs); for a recording of a "
             f"real program: sardonyx crash-test search {shlex.quote(words[0])} --pool FILE "
             "--recover 'CMD {pool}'"
         )
-    return f"is no command of {group}; give {shlex.join(['sardonyx', group, 'run', *words])}"
+    return f"is no command of {group}; give {shlex.join(['sardonyx', group, MEANT[group], *words])}"
 
 
 def _said(ctx: click.Context, name: str) -> bool:
