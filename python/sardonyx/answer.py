@@ -47,7 +47,8 @@ class Answered:
         self.files, self.shown = [], shown
 
     def __repr__(self) -> str:
-        return f"<{self.command}: status {self.status}; {', '.join(map(str, self))}>"  # type: ignore[call-overload]
+        held = ", ".join(self) if isinstance(self, dict) else f"{len(self)} rows"  # type: ignore[arg-type]
+        return f"<{self.command}: status {self.status}; {held}>"
 
     def as_json(self) -> Any:
         """It as ``--json`` writes it."""

@@ -75,7 +75,7 @@ def _install(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     place = Path.home() / COMPLETIONS[shell]
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(kind(app, {}, "sardonyx", "_SARDONYX_COMPLETE").source(), encoding="utf-8")
-    out.print(f"{place}: is written; open a new {shell}")
+    out.print(f"{place}: is written; open a new {shell}", soft_wrap=True)
     if shell == "zsh":
         out.print("~/.zshrc needs `fpath+=~/.zfunc; autoload -Uz compinit; compinit`")
     ctx.exit()
