@@ -152,6 +152,8 @@ def _function(command: str, schema: Schema) -> str:
             text += "    *,\n"
             continue
         kind, default = _parameter(fields[name]), ""
+        if kind.startswith("Place") and "argument" not in fields[name]:
+            kind = kind.replace("Place", "Text", 1)
         if "needed" not in fields[name]:
             value = fields[name].get("default")
             default = f" = {_literal(value)}"

@@ -30,9 +30,8 @@ class Answered:
     """What answers have beside their documents: a status, notes, a table, a report.
 
     ``status`` is 1 where a check failed and 3 where nothing can be said, else 0; ``notes`` are what
-    it warned of; ``files`` say what was written, ``errors`` what of
-    several could not be read. ``shown`` is what ``tell`` and the report need and
-    the document lacks.
+    it warned of; ``files`` say what was written, ``errors`` what of several could not be read.
+    ``shown`` is what ``tell`` and the report need and the document lacks.
     """
 
     command: str

@@ -1,7 +1,7 @@
-"""The commands: each with the module that answers it, and what the command line says of its output.
+"""The commands: each with the module that answers it, and how its progress is shown.
 
-A command is a question in Rust (``crates/native/src/commands.rs``), a line here and in
-``sardonyx.api``, and a module with two functions: ``answer(asked, watch)`` gives the answer to the
+A command is a question in Rust (a line in ``crates/native/src/commands.rs``), a line here, and a
+module with two functions: ``answer(asked, watch)`` gives the answer to the
 whole question, ``tell(people, answer)`` prints what people read of it. ``groups(answer)``,
 ``report(answer, path)`` and ``FILE`` are of those whose answers have a report.
 """

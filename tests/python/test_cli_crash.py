@@ -362,3 +362,10 @@ def test_what_no_run_comes_to_is_told_with_the_option_that_does() -> None:
     (line,) = _lacking(run)
     assert "rounds 0 of 1" in line
     assert "give --set a=1, another --seed, or --thorough TIME" in line
+
+
+@pytest.mark.parametrize("command", ["once", pytest.param("run", marks=pytest.mark.slow)])
+def test_a_medium_that_others_fill_accuses_nobody(command: str, tmp_path: Path) -> None:
+    words = ("crash", command, "queue", "--designs", "esd-sound", *QUICK)
+    ended = sardonyx(*words, "--set", "places.past=90", where=tmp_path, status=1)
+    assert "no violation, but too little" in ended.stdout and "broken" not in ended.stdout

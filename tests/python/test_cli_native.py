@@ -384,3 +384,15 @@ def test_the_rows_of_a_trace_add_up_to_its_records(tmp_path: Path) -> None:
     counts = ("reads", "writes", "fences", "flushes", "dirty_at_end", "changes_without_write")
     assert [info[each] for each in counts] == [1, 3, 1, 3, 2, 1]
     assert info["records"] == len(rows) == sum(info[each] for each in counts)
+
+
+def test_a_recording_by_name_is_ours_and_is_never_replaced(tmp_path: Path) -> None:
+    sardonyx("trace", "convert", "pmdk-tx", "t.nvt", "--to", "nvmain", where=tmp_path)
+    assert (tmp_path / "t.nvt").stat().st_size > 1000
+    recording = TRACES / "pmdk-tx.parquet"
+    before = recording.stat().st_mtime_ns
+    for words in (("trace", "info"), ("compare", "--limit", "9")):
+        to = ("--json", str(recording))
+        said = sardonyx(*words, "pmdk-tx", *to, where=tmp_path, status=2).stderr
+        assert "is also what is read; name another file" in said and said.count("\n") == 1
+    assert recording.stat().st_mtime_ns == before

@@ -30,6 +30,7 @@ WRONG: Any = [5]
         ({"designs": "edd"}, 'designs: there is no design "edd"; did you mean "esd"?'),
         ({"designs": []}, "designs: none given"),
         ({"limit": 1.5}, "limit 1.5: give a whole number, 1 or more"),
+        ({"limit": float("nan")}, "limit nan: give a whole number, 1 or more"),
         ({"limit": 0}, "limit 0: give a whole number, 1 or more"),
         ({"limit": True}, "limit true: give a whole number"),
         ({"warmup": -1}, "warmup -1: is neither a number of requests nor a share below 100%"),
@@ -228,3 +229,11 @@ def test_results_are_compared_as_they_are() -> None:
     assert sardonyx.diff(before, before)["changed"] == []
     with pytest.raises(sardonyx.SardonyxError, match=r"after \[5\]: give a text"):
         sardonyx.diff(before, WRONG)
+
+
+def test_what_cannot_be_read_is_an_error_and_its_option_a_parameter(tmp_path: Path) -> None:
+    with pytest.raises(sardonyx.SardonyxError, match=r"none\.parquet: there is no such file"):
+        sardonyx.call("trace check", "redis", str(tmp_path / "none.parquet"))
+    words = {"source": "redis", "target": str(tmp_path / "t.parquet"), "seed": 3}
+    with pytest.raises(sardonyx.SardonyxError, match="^seed: does nothing from sardonyx"):
+        sardonyx.call("trace convert", **words)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import difflib
 import inspect
 import json
+import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +21,7 @@ from typing import Any
 
 from sardonyx import _core, places
 from sardonyx._core import SardonyxError
-from sardonyx.answer import module_of
+from sardonyx.answer import UNREADABLE, module_of
 from sardonyx.api.asked import schema_of, whole
 from sardonyx.files import FileError
 from sardonyx.known import COMMANDS
@@ -55,11 +57,17 @@ def function_of(command: str) -> Callable[..., Any]:
             raise SardonyxError(f"{command}: {error}; see help({call.__name__})") from error
         watch = given.pop("watch", None)
         try:
-            with TemporaryDirectory(prefix="sardonyx.") as scratch:
-                given = {name: _filed(each, scratch, name) for name, each in given.items()}
-                return ask(command, _listed(given, fields), watch)
+            with _filed(given) as words:
+                answer = ask(command, _listed(words, fields), watch)
+            if answer.status == UNREADABLE and answer.errors:
+                raise SardonyxError(answer.errors[-1])
+            return answer
         except (SardonyxError, FileError) as error:
-            said = re.sub(r"--([a-z][a-z-]*)", lambda found: found[1].replace("-", "_"), str(error))
+            option = re.compile(r"--(?:no-)?([a-z][a-z-]*)")
+            called = {of["called"]: name for name, of in fields.items() if "called" in of}
+            said = option.sub(
+                lambda found: called.get(found[1], found[1].replace("-", "_")), str(error)
+            )
             if said == str(error):
                 raise
             raise SardonyxError(said) from error
@@ -164,11 +172,16 @@ def _listed(given: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, An
     return {name: _fitting(each, fields[name].get("type")) for name, each in found.items()}
 
 
-def _filed(value: Any, scratch: str, name: str) -> Any:
-    """Results as a file of them; anything else as it is."""
-    if not hasattr(value, "to_document"):
-        return value
-    return value.save(Path(scratch, f"{name}.json"))
+@contextmanager
+def _filed(given: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """What is given, with files of results that are not saved."""
+    held = {name: each for name, each in given.items() if hasattr(each, "to_document")}
+    if not held:
+        yield given
+        return
+    with TemporaryDirectory(prefix="sardonyx.") as scratch:
+        files = {name: each.save(Path(scratch, f"{name}.json")) for name, each in held.items()}
+        yield {**given, **files}
 
 
 def _number(value: Any) -> int | float:
@@ -218,4 +231,6 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [_plain(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON has none, and Rust says what it wants
     return os.fspath(value) if isinstance(value, os.PathLike) else value

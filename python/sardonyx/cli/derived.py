@@ -1,8 +1,8 @@
 """Commands as the command line has them, each made of what Rust declares of its question.
 
 An option is a field of the question: its name, kind, range, default and help are the field's.
-Beside them stand ``--out`` and ``--json``, which are for every answer that can be kept. Left out:
-checks, which are the question's own, and the work (``sardonyx.api``).
+Beside them stands ``--json``, which is of every answer that has a document. Left out: checks, which
+are the question's own, and the work (``sardonyx.api``).
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from sardonyx.cli.common import (
 )
 from sardonyx.cli.help import ALL, CONTEXT, FAR, of_command, of_group
 from sardonyx.known import COMMANDS, GROUPS
+from sardonyx.runs.recordings import path_of
 from sardonyx.sizes import size_text
 
 #: Formats of lists that one text holds whole.
@@ -129,7 +130,7 @@ class Command(click.Command):
         """The files that its arguments name: ``--json`` may not replace them."""
         words = [given.get(name, ()) for name, of in self.question.items() if "argument" in of]
         texts = [each for word in words for each in ([word] if isinstance(word, str) else word)]
-        return [each for each in texts if Path(each).is_file()]
+        return [each for each in map(path_of, texts) if Path(each).is_file()]
 
 
 class Group(click.Group):

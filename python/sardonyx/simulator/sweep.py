@@ -11,7 +11,7 @@ from rich.text import Text
 from sardonyx.answer import CHECK_FAILED, Answer
 from sardonyx.api.asked import Sweep
 from sardonyx.places import output_directory
-from sardonyx.runs.scheduler import Watch
+from sardonyx.runs.scheduler import Task, Watch
 from sardonyx.sizes import duration, memory
 from sardonyx.sweeps import folder as folders
 from sardonyx.sweeps import reading
@@ -38,6 +38,8 @@ def answer(asked: Sweep, watch: Watch | None) -> Answer:
     folder.check(plan)
     plan.check()
     if asked.plan:
+        if watch is not None:
+            watch([Task("trying a few points", lambda _: None, state="running")])
         expected = estimate(plan, folder, asked.jobs)
         return Answer("sweep", expected.to_document(), shown=expected)
     with output_directory(target), watching(watch, plan) as view:

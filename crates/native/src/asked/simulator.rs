@@ -85,7 +85,8 @@ question! {
         /// Run programs and synth: traces with N seeds; figures are means with their 95 % intervals.
         #[schemars(range(min = 2, max = 1000), extend("rare" = true))]
         seeds: Option<u64>,
-        /// Also run each assumed key at the ends of its range and all of them together, and say which conclusions flip.
+        /// Also run each assumed key at the ends of its range and all of them together, and say which conclusions flip;
+        /// these runs are kept in DIR/sensitivity, without --out in results/sensitivity.
         sensitivity: bool,
         /// With --sensitivity: draws of all assumed keys together; default: 30.
         #[schemars(range(max = 10000), extend("requires" = "sensitivity", "rare" = true))]
@@ -413,9 +414,8 @@ question! {
 
 impl Question for Compare {
     fn check(&self, given: &Given) -> Result<(), String> {
-        let several = (self.traces.len(), self.copies);
-        let programs = ran(&self.traces, given)?;
-        if several.0 == programs || several.1 == 1 {
+        let programs = programs_among(&self.traces, given)?;
+        if self.traces.len() == programs || self.copies == 1 {
             given.idle(&["distinct"], "without a trace in several --copies")?;
         }
         if programs == 0 && self.sample.is_none() && !self.sensitivity {
@@ -444,7 +444,7 @@ impl Question for Compare {
 }
 
 /// How many of the workloads are programs, as no file is called; an error if an option has nothing that it could be of.
-fn ran(workloads: &[String], given: &Given) -> Result<usize, String> {
+fn programs_among(workloads: &[String], given: &Given) -> Result<usize, String> {
     let known = workload::all();
     let is_program =
         |name: &&String| known.iter().any(|p| p.name == **name) && !Path::new(name).exists();
@@ -481,7 +481,7 @@ impl Question for Sweep {
 }
 impl Question for Explore {
     fn check(&self, given: &Given) -> Result<(), String> {
-        ran(&self.traces, given).map(drop)
+        programs_among(&self.traces, given).map(drop)
     }
 }
 impl Question for Curve {}

@@ -1,4 +1,6 @@
 //! What the commands of this door are asked.
+use std::path::Path;
+
 use sardonyx::names::did_you_mean;
 use sardonyx::trace::{Fill, Format};
 use sardonyx_question::{Given, Place, Question, question};
@@ -146,6 +148,8 @@ fn format(option: &str, given: Option<&str>, path: &str) -> Result<Option<Format
             format!("{option}: there is no trace format \"{name}\"; {near}known: {known}")
         }),
         None if path.ends_with(".parquet") => Ok(None),
+        // A word that is no file names a recording, and those are ours.
+        None if option == "--from" && !Path::new(path).exists() => Ok(None),
         None => Err(format!(
             "{path}: of which format? give {option}, one of {known}"
         )),

@@ -179,11 +179,11 @@ impl Others {
 /// a run has more than these.
 pub fn least_lines(places: u64, settings: &Settings) -> u64 {
     let others = Others::new(settings);
-    let mut free = (0..).filter(|&at| !others.has(Place(at)));
-    match places {
-        0 => 0,
-        _ => free.nth(places as usize - 1).map_or(u64::MAX, |at| at + 1),
+    if others.below == 0 || places == 0 {
+        return places;
     }
+    let mut free = (0..).filter(|&at| !others.has(Place(at)));
+    free.nth(places as usize - 1).map_or(u64::MAX, |at| at + 1)
 }
 
 /// Hands out places and takes them back.
