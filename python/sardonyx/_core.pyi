@@ -4,6 +4,9 @@ Every function that computes releases the interpreter's lock. Errors are ``Sardo
 the place and the remedy.
 """
 
+from collections.abc import Mapping
+from pathlib import Path
+
 VERSION: str
 
 class SardonyxError(Exception):
@@ -40,6 +43,28 @@ def assumed_keys(
 
 def caches(design: str) -> list[str]:
     """The keys with the bytes of the caches and tables on chip of a design."""
+
+Known = tuple[Mapping[str, Path], Mapping[str, Path]]
+
+def plan(points_json: str, recordings: Known, checked: bool) -> str:
+    """What points come to: ``machine``, ``points`` with the number of their ``job``, the ``jobs``
+    that they share, those of mixes' traces ``alone``, ``traces``, and ``notes``.
+    """
+
+def comparison(asked_json: str, recordings: Known) -> str:
+    """The same of what ``compare`` is asked, checked."""
+
+def check_designs(names: list[str]) -> list[str]:
+    """The designs, none of them twice; an error names the nearest of an unknown one."""
+
+def sources(texts: list[str], limit: int | None, sizes_json: str | None, recordings: Known) -> str:
+    """Pairs of a name and a source, as users write them."""
+
+def check_sources(sources_json: str, recordings: Known) -> list[str]:
+    """An error unless all can be read; lines about those that end before their ``limit``."""
+
+def warmup(text: str) -> tuple[int, float]:
+    """A number of requests and a share of the run: ``20000`` is one, ``50%`` the other."""
 
 def check_job(job_json: str) -> None:
     """An error unless the job's machine can be had and its program fits on so many cores."""
@@ -183,6 +208,11 @@ def crash_trial(question_json: str, progress: Progress | None) -> str:
 
 def crash_memory(question_json: str) -> int:
     """Bytes of memory that the run of a ``CrashQuestion`` needs, about."""
+
+def crash_runs(command: str, asked_json: str) -> str:
+    """The runs of what a command about cuts is asked: of each ``label``, ``question`` and
+    ``memory``, the bytes that it needs.
+    """
 
 def crash_trial_memory(question_json: str) -> int:
     """Bytes of memory that the largest run of a ``TrialQuestion`` needs, about."""

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
@@ -17,6 +18,10 @@ from sardonyx._core import SardonyxError
 
 #: The most bytes of a text that is read.
 MOST_TEXT = 256 << 20
+
+
+#: This many bytes have to be free before work begins: a report, its results, and as much again.
+ROOM = 8 << 20
 
 
 class FileError(SardonyxError, ValueError):
@@ -124,3 +129,44 @@ def replacing(target: Path) -> Iterator[Path]:
             # The user knows the target, and not the scratch name; pyarrow names no file at all.
             raise OSError(error.errno, os.strerror(error.errno), str(target)) from error
         raise
+
+
+def check_space(place: Path, least: int = ROOM) -> None:
+    """An error unless so many bytes are free where ``place`` is or will be."""
+    there = next(each for each in (place, *place.absolute().parents) if each.exists())
+    free = shutil.disk_usage(there).free
+    if free < least:
+        raise SardonyxError(
+            f"{place}: {free / 2**20:.1f} MiB are free there, and {least / 2**20:.0f} MiB are "
+            "needed; make room, or name another place"
+        )
+
+
+def check_target(
+    target: Path, sources: Iterable[str] = (), option: str = "", what: str = "a file"
+) -> None:
+    """An error unless a file can be put there later, in the place of none of the sources."""
+    try:
+        if target.is_dir():
+            raise SardonyxError(f"{option}{target}: is a directory; name {what}")
+        if not target.parent.is_dir():
+            raise SardonyxError(f"{option}{target}: its directory does not exist; make it first")
+        for source in sources:
+            if target.exists() and os.path.exists(source) and target.samefile(source):
+                raise SardonyxError(f"{option}{target}: is also what is read; name another file")
+        if target.is_symlink():
+            target = Path(os.path.realpath(target))
+        if os.path.lexists(target):
+            target.stat()  # links in a circle have none
+            if not os.access(target, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        else:
+            target.touch()
+            target.unlink()
+        if not is_special(target):
+            with tempfile.TemporaryFile(dir=target.parent):
+                pass
+    except OSError as error:
+        raise SardonyxError(
+            f"{option}{target}: cannot be written: {error.strerror}; name {what} elsewhere"
+        ) from error

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
-import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
 from sardonyx._core import SardonyxError
-from sardonyx.files import is_special
+from sardonyx.files import check_space
 
-#: This many bytes have to be free before work begins: a report, its results, and as much again.
-ROOM = 8 << 20
 RESULTS = Path("results")
 LATEST = RESULTS / "latest"
 
@@ -68,17 +64,6 @@ def check_replaced(directory: Path, mark: str = "results.json") -> str | None:
     return f"{directory}: the results there{f' of {date}' if date else ''} will be replaced"
 
 
-def check_space(place: Path, least: int = ROOM) -> None:
-    """An error unless so many bytes are free where ``place`` is or will be."""
-    there = next(each for each in (place, *place.absolute().parents) if each.exists())
-    free = shutil.disk_usage(there).free
-    if free < least:
-        raise SardonyxError(
-            f"{place}: {free / 2**20:.1f} MiB are free there, and {least / 2**20:.0f} MiB are "
-            "needed; make room, or name another place"
-        )
-
-
 @contextmanager
 def output_directory(path: Path) -> Iterator[None]:
     """Make the directory and prove that a file can be written there; an error leaves no new one."""
@@ -98,33 +83,3 @@ def output_directory(path: Path) -> Iterator[None]:
             with suppress(OSError):  # not made yet, or somebody else's files are in it by now
                 place.rmdir()
         raise
-
-
-def check_target(
-    target: Path, sources: Iterable[str] = (), option: str = "", what: str = "a file"
-) -> None:
-    """An error unless a file can be put there later, in the place of none of the sources."""
-    try:
-        if target.is_dir():
-            raise SardonyxError(f"{option}{target}: is a directory; name {what}")
-        if not target.parent.is_dir():
-            raise SardonyxError(f"{option}{target}: its directory does not exist; make it first")
-        for source in sources:
-            if target.exists() and os.path.exists(source) and target.samefile(source):
-                raise SardonyxError(f"{option}{target}: is also what is read; name another file")
-        if target.is_symlink():
-            target = Path(os.path.realpath(target))
-        if os.path.lexists(target):
-            target.stat()  # links in a circle have none
-            if not os.access(target, os.W_OK):
-                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        else:
-            target.touch()
-            target.unlink()
-        if not is_special(target):
-            with tempfile.TemporaryFile(dir=target.parent):
-                pass
-    except OSError as error:
-        raise SardonyxError(
-            f"{option}{target}: cannot be written: {error.strerror}; name {what} elsewhere"
-        ) from error

@@ -186,11 +186,13 @@ PLACES |= {f"crash-test search --{more}" for more in ("threads", "recovery", "de
 PLACES |= {"explore --goal", "explore --at-most"}
 #: What answers at once and does no work.
 LOOKED_UP = {
-    "asked", "caches", "check_job", "check_merge_timed", "check_store", "command", "commands",
-    "crash_memory", "crash_trial_memory",
+    "asked", "caches", "check_designs", "check_job", "check_merge_timed", "check_sources",
+    "check_store", "command", "commands", "comparison",
+    "crash_memory", "crash_runs", "crash_trial_memory",
     "designs", "guarantee", "integrities", "integrity_room", "ladder", "machine", "machines",
     "merge_algorithms", "merge_mixes",
-    "parse_size", "programs", "store_designs", "store_keys", "store_plan", "trace_info",
+    "parse_size", "plan", "programs", "sources", "store_designs", "store_keys", "store_plan",
+    "trace_info", "warmup",
 }  # fmt: skip
 
 

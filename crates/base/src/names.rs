@@ -1,6 +1,6 @@
 //! Help with a name that nobody knows: which known ones are spelt like it.
 
-/// Up to three of `known` within a third of `name`'s length in edits, the nearest first.
+/// Up to three of `known` within a third of `name`'s length in edits, or that begin with it, the nearest first.
 pub fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Vec<&'k str> {
     if name.len() > 100 {
         return Vec::new();
@@ -8,7 +8,9 @@ pub fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Vec<&'k 
     let allowed = (name.chars().count() / 3).max(1);
     let distances = known.map(|candidate| (edits(name, candidate), candidate));
     let mut near: Vec<_> = distances
-        .filter(|(distance, _)| *distance <= allowed)
+        .filter(|(distance, known)| {
+            *distance <= allowed || name.len() > 2 && known.starts_with(name)
+        })
         .collect();
     near.sort();
     near.into_iter().map(|near| near.1).take(3).collect()

@@ -17,6 +17,7 @@ mod layers;
 mod listeners;
 mod machines;
 mod merging;
+mod plan;
 mod progress;
 mod questions;
 mod recorder;
@@ -25,6 +26,7 @@ mod simulate;
 mod sources;
 mod store;
 mod table;
+mod texts;
 mod traces;
 
 create_exception!(
@@ -75,8 +77,8 @@ mod _core {
     use super::commands::{asked, command, commands};
     #[pymodule_export]
     use super::crash::{
-        crash, crash_exhaustive, crash_memory, crash_stages, crash_trial, crash_trial_memory,
-        guarantee, programs,
+        crash, crash_exhaustive, crash_memory, crash_runs, crash_stages, crash_trial,
+        crash_trial_memory, guarantee, programs,
     };
     #[pymodule_export]
     use super::crash_test::{crash_designs, crash_lint, crash_orders, crash_test};
@@ -103,6 +105,8 @@ mod _core {
         merge_timed_keys,
     };
     #[pymodule_export]
+    use super::plan::{check_designs, comparison, plan};
+    #[pymodule_export]
     use super::progress::Progress;
     #[pymodule_export]
     use super::questions::questions;
@@ -119,6 +123,8 @@ mod _core {
     use super::store::{check_store, store, store_designs, store_keys, store_runs};
     #[pymodule_export]
     use super::table::parquet_of;
+    #[pymodule_export]
+    use super::texts::{check_sources, sources, warmup};
     #[pymodule_export]
     use super::traces::{
         ladder, trace_check, trace_convert, trace_cut, trace_info, trace_mix, trace_synth,

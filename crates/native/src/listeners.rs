@@ -10,13 +10,13 @@ use sardonyx_listeners::commands::CommandLines;
 use sardonyx_listeners::requests::Requests;
 use sardonyx_listeners::timeline::{Named, Timeline, TimelineWindow};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::bad;
 
 /// A file for the timeline of a run: process ``number`` of a file of several, called ``name``. It has so many
 /// ``requests`` from number ``first`` on, or from the first that counts.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TimelineFile {
     path: PathBuf,
@@ -57,7 +57,7 @@ impl TimelineFile {
 }
 
 /// A file for the commands of a run, as DRAMPower reads them.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CommandsFile {
     path: PathBuf,
@@ -85,7 +85,7 @@ impl CommandsFile {
 }
 
 /// A file for the requests of a run on `trace`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RequestsFile {
     path: PathBuf,

@@ -19,6 +19,11 @@ pub fn machines() -> String {
 #[pyfunction]
 pub fn machine(name_or_path: &str, overrides: Vec<(String, String)>) -> PyResult<String> {
     let machine = config::Machine::load(name_or_path, &overrides).map_err(bad)?;
+    Ok(document(&machine).to_string())
+}
+
+/// A machine as Python reads it.
+pub fn document(machine: &config::Machine) -> serde_json::Value {
     let assumed = machine.assumed.iter().map(|assumed| {
         json!({
             "parameter": assumed.parameter,
@@ -27,7 +32,7 @@ pub fn machine(name_or_path: &str, overrides: Vec<(String, String)>) -> PyResult
             "range": assumed.range.as_ref().map(config::Range::document),
         })
     });
-    Ok(json!({
+    json!({
         "name": machine.name,
         "source": machine.source,
         "toml": machine.to_toml(),
@@ -35,5 +40,4 @@ pub fn machine(name_or_path: &str, overrides: Vec<(String, String)>) -> PyResult
         "parameters": machine.parameters(),
         "assumed": assumed.collect::<Vec<_>>(),
     })
-    .to_string())
 }

@@ -15,7 +15,7 @@ use sardonyx::trace::Level;
 use sardonyx_merge::timed::figures as timed_merging;
 use sardonyx_workload::timed;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::layers::settled;
@@ -26,43 +26,43 @@ use crate::{bad, ended, read};
 
 /// A design over a source, on `copies` cores of a machine with some of its keys set; `warmup` requests, or
 /// transactions of each core, warm the machine up and are left out of the statistics.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    source: Source,
-    design: String,
-    machine: String,
+    pub source: Source,
+    pub design: String,
+    pub machine: String,
     #[serde(default)]
-    overrides: Vec<(String, String)>,
+    pub overrides: Vec<(String, String)>,
     #[serde(default)]
-    warmup: u64,
+    pub warmup: u64,
     /// The warm-up is this share of the run, beside `warmup` requests or transactions.
     #[serde(default)]
-    warmup_share: f64,
+    pub warmup_share: f64,
     #[serde(default = "one")]
-    copies: u32,
+    pub copies: u32,
     /// The share of contents that each copy has for itself; at 1 a generated trace has a seed of its own in each.
     #[serde(default)]
-    distinct: f64,
+    pub distinct: f64,
     /// Each thread of a recording has a core of its own in each copy, in one address space.
     #[serde(default)]
-    threads: bool,
+    pub threads: bool,
     /// Each read is held to what was written last to its line.
     #[serde(default = "yes")]
-    verify: bool,
+    pub verify: bool,
     /// Windows of the run are timed, and the rest changes state without a clock.
-    sample: Option<SampleQuestion>,
+    pub sample: Option<SampleQuestion>,
     /// A timeline of the run is written.
-    timeline: Option<TimelineFile>,
+    pub timeline: Option<TimelineFile>,
     /// A row for each request is written.
-    requests: Option<RequestsFile>,
+    pub requests: Option<RequestsFile>,
     /// A line for each command of the memory is written.
-    commands: Option<CommandsFile>,
+    pub commands: Option<CommandsFile>,
 }
 
 /// Which part of a run of recordings is timed: so many `windows`, of so many `requests` that count and as many as
 /// `ramp` before them, each somewhere in its part of the run as drawn from `seed`.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SampleQuestion {
     windows: u64,
@@ -76,7 +76,68 @@ fn one() -> u32 {
     1
 }
 
+impl SampleQuestion {
+    /// Windows of a trace: `50x10000` are 50 of 10,000 requests each, `50x10000+2000` has 2,000 more before each that
+    /// are timed and do not count (else a tenth, and 1,000 at least).
+    pub fn parse(text: &str, seed: u64) -> PyResult<SampleQuestion> {
+        let number = |part: &str| {
+            let digits = (1..=12).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
+            digits.then(|| part.parse::<u64>().ok()).flatten()
+        };
+        let read = || {
+            let (windows, rest) = text.trim().split_once('x')?;
+            let (requests, ramp) = match rest.split_once('+') {
+                Some((requests, ramp)) => (number(requests)?, Some(number(ramp)?)),
+                None => (number(rest)?, None),
+            };
+            Some(SampleQuestion {
+                windows: number(windows)?,
+                requests,
+                ramp: ramp.unwrap_or((requests / 10).max(1000)),
+                seed,
+            })
+        };
+        read().ok_or_else(|| {
+            bad(format!(
+                "--sample {text}: is not WINDOWSxREQUESTS or WINDOWSxREQUESTS+RAMP; for example --sample 50x10000"
+            ))
+        })
+    }
+}
+
 impl Job {
+    /// A plain run of a design over a source.
+    pub fn of(source: Source, design: &str, machine: &str, overrides: &[(String, String)]) -> Job {
+        Job {
+            source,
+            design: design.to_owned(),
+            machine: machine.to_owned(),
+            overrides: overrides.to_vec(),
+            warmup: 0,
+            warmup_share: 0.0,
+            copies: 1,
+            distinct: 0.0,
+            threads: false,
+            verify: true,
+            sample: None,
+            timeline: None,
+            requests: None,
+            commands: None,
+        }
+    }
+
+    /// Jobs for each trace of a mix by itself; none for other jobs.
+    pub fn alone(&self) -> Vec<Job> {
+        let Source::Mix(mix) = &self.source else {
+            return Vec::new();
+        };
+        let one = |source: &Source| Job {
+            source: source.clone(),
+            ..self.clone()
+        };
+        mix.sources.iter().map(one).collect()
+    }
+
     fn checked<'s>(&self, system: System<'s>) -> System<'s> {
         match self.verify {
             true => system,
@@ -361,7 +422,11 @@ pub fn causes() -> String {
 /// An error unless the job's machine can be had, its program or addresses fit and its sample can be taken.
 #[pyfunction]
 pub fn check_job(job_json: &str) -> PyResult<()> {
-    let job: Job = read(job_json)?;
+    check(&read(job_json)?)
+}
+
+/// The same of a job.
+pub fn check(job: &Job) -> PyResult<()> {
     let machine = Machine::load(&job.machine, &job.overrides).map_err(bad)?;
     job.thread_cores()?;
     if let Source::Program(program) = &job.source {

@@ -1,22 +1,23 @@
 //! The sources of a run's operations, as Python names them in JSON. Left out: any logic; `sardonyx::trace` and
 //! `sardonyx_workload` open and check.
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use pyo3::PyResult;
 use sardonyx::controller::designs::Stack;
+use sardonyx::ecc::FINGERPRINTS;
 use sardonyx::trace::{self, Spec, Synth};
 use sardonyx_workload::{self as workload, DurabilityKind, ProgramSpec};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::bad;
 
 /// Where the operations of a run come from.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Source {
     /// A trace file; `limit` ends it after so many records, those of a `window` that begins where this share of the
@@ -36,36 +37,51 @@ pub enum Source {
 }
 
 /// See [`Source::Mix`].
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MixSource {
-    sources: Vec<Source>,
+    pub sources: Vec<Source>,
 }
 
 /// See [`Source::Trace`].
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TraceSource {
-    path: String,
-    limit: Option<u64>,
-    window: Option<f64>,
+    pub path: String,
+    pub limit: Option<u64>,
+    pub window: Option<f64>,
 }
 
 /// See [`Source::Synth`].
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SynthSource {
     pub name: String,
-    records: Option<u64>,
+    pub records: Option<u64>,
     #[serde(default)]
-    seed: u64,
-    limit: Option<u64>,
-    window: Option<f64>,
+    pub seed: u64,
+    pub limit: Option<u64>,
+    pub window: Option<f64>,
     /// A trace that the generated one is like, in place of a rung.
-    like: Option<PathBuf>,
+    pub like: Option<PathBuf>,
     /// Over so many times the lines of that trace, each of which comes back so many times as late.
     #[serde(default = "one")]
-    times: u64,
+    pub times: u64,
+}
+
+impl SynthSource {
+    /// A rung of its own number of records.
+    pub fn named(name: String) -> SynthSource {
+        SynthSource {
+            name,
+            records: None,
+            seed: 0,
+            limit: None,
+            window: None,
+            like: None,
+            times: 1,
+        }
+    }
 }
 
 /// Generators that have been measured, by their trace and its last change, times, records and seed.
@@ -102,7 +118,7 @@ pub fn one() -> u64 {
 }
 
 /// See [`Source::Program`].
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[schemars(rename = "ProgramSource")]
 #[serde(default, deny_unknown_fields)]
 pub struct Program {
@@ -150,6 +166,69 @@ impl Source {
             Source::Mix(mix) => &mix.sources,
             alone => std::slice::from_ref(alone),
         }
+    }
+
+    /// In a few words.
+    pub fn name(&self) -> String {
+        match self {
+            Source::Trace(file) => {
+                let stem = Path::new(&file.path).file_stem().unwrap_or_default();
+                stem.to_string_lossy().into_owned()
+            }
+            Source::Synth(synth) => synth.name.clone(),
+            Source::Program(_) | Source::Mix(_) => String::new(),
+        }
+    }
+
+    /// All of a source of which a window runs: what is said of the trace.
+    pub fn whole(&self) -> Source {
+        let mut whole = self.clone();
+        match &mut whole {
+            Source::Trace(TraceSource { limit, window, .. })
+            | Source::Synth(SynthSource { limit, window, .. })
+                if window.is_some() =>
+            {
+                (*limit, *window) = (None, None);
+            }
+            _ => {}
+        }
+        whole
+    }
+
+    /// The source with so many seeds from its own one on, each with its seed.
+    pub fn seeded(&self, trace: &str, number: u64) -> PyResult<Vec<(u64, Source)>> {
+        let first = match self {
+            Source::Synth(SynthSource { seed, .. }) | Source::Program(Program { seed, .. }) => {
+                *seed
+            }
+            Source::Trace(_) | Source::Mix(_) => {
+                let what = match self {
+                    Source::Mix(_) => "mix",
+                    _ => "recorded trace",
+                };
+                return Err(bad(format!(
+                    "--seeds: {trace} is a {what}, which no seed changes; leave --seeds out, or name programs and \
+                     synth: traces alone"
+                )));
+            }
+        };
+        let with = |own: u64| {
+            let mut source = self.clone();
+            if let Source::Synth(SynthSource { seed, .. }) | Source::Program(Program { seed, .. }) =
+                &mut source
+            {
+                *seed = own;
+            }
+            (own, source)
+        };
+        Ok((first..first.saturating_add(number)).map(with).collect())
+    }
+
+    /// An error unless the first record can be read.
+    pub fn first(&self) -> PyResult<()> {
+        let first = self.open()?.limit(1);
+        let read = trace::info(first, &FINGERPRINTS, &mut |_, _| {});
+        read.map(|_| ()).map_err(bad)
     }
 
     /// The trace for the core `copy` of several that have contents of their own: a generated trace has a seed of its

@@ -1,16 +1,17 @@
-"""What all commands share: consoles, errors as one line, JSON for programs, where output goes.
+"""How a command is run: consoles, errors as one line, JSON for programs, where output goes.
 
 Exit status: 0, 1 (a check failed), 2 (bad input, with the place and the remedy) and 3 (the budget
-ended before anything could be said). Nothing here knows any command.
+ended before anything could be said).
 """
 
 from __future__ import annotations
 
 import errno
 import json
+import os
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,8 +22,9 @@ from rich.text import Text
 
 from sardonyx._core import SardonyxError, WrongRead
 from sardonyx.cli.terminal import Terminal, discard, visible
-from sardonyx.files import FileError, write_text
-from sardonyx.places import check_target
+from sardonyx.files import FileError, check_target, write_text
+from sardonyx.known import COMMANDS
+from sardonyx.runs.recordings import path_of
 from sardonyx.signals import Ended
 
 CHECK_FAILED = 1
@@ -83,18 +85,60 @@ def errors_as_lines() -> Iterator[None]:
         raise fail(f"{place}{error.strerror or error}; {remedy}") from error
 
 
-def check_json_target(target: str | None, sources: Iterable[str] = ()) -> None:
-    """An error unless the file of ``--json`` can be written later, and is none of the sources."""
-    if target is not None and target != "-":
-        if not target:
-            raise SardonyxError("--json: the name is empty; name a file, or - for the output")
-        check_target(Path(target), sources, "--json ", "a file, or - for the output")
+def run(
+    command: str, question: Mapping[str, Any], given: Mapping[str, Any], to: str | None
+) -> None:
+    """Answer what is given of a command's question: its document goes ``to`` a file or to ``-``."""
+    with errors_as_lines():
+        _answer(command, question, given, to)
 
 
-def write_json(target: str | None, document: Mapping[str, Any] | Sequence[Any]) -> None:
+def _answer(
+    command: str, question: Mapping[str, Any], given: Mapping[str, Any], to: str | None
+) -> None:
+    from sardonyx.api.command import ask
+    from sardonyx.cli.progress import Watcher
+
+    if to is not None and to != "-":
+        _check_json_target(to, question, given)
+    line = COMMANDS[command]
+    people = err if line.aside else for_people(to)
+    try:
+        with Watcher(err, line.unit, logged=line.logged) as watch:
+            answer = ask(command, given, watch, anew=True)
+    except Exception as error:
+        if (answer := getattr(error, "answer", None)) is not None:
+            answer.tell(people)
+        raise
+    for each in answer.notes:
+        note(each)
+    for each in answer.errors:
+        fail(each)
+    answer.tell(people)
+    if to is not None:
+        write_json(to, answer.as_json())
+    if answer.status:
+        raise Exit(answer.status)
+
+
+def _check_json_target(to: str, question: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """An error unless the file of ``--json`` can be written later, is none that the arguments name,
+    and none that an option is to write.
+    """
+    if not to:
+        raise SardonyxError("--json: the name is empty; name a file, or - for the output")
+    words = [given.get(name, ()) for name, of in question.items() if "argument" in of]
+    texts = [each for word in words for each in ([word] if isinstance(word, str) else word)]
+    sources = [each for each in map(path_of, texts) if Path(each).is_file()]
+    check_target(Path(to), sources, "--json ", "a file, or - for the output")
+    for name, of in question.items():
+        file = of.get("format") == "path" and given.get(name)
+        if file and os.path.realpath(file) == os.path.realpath(to):
+            raise SardonyxError(f"--json {to}: and {file} are one file; name another")
+
+
+def write_json(target: str, document: Mapping[str, Any] | Sequence[Any]) -> None:
     """The document to ``--json``: a file, or ``-`` for standard output."""
-    if target is None:
-        return
     text = json.dumps(document, indent=1, allow_nan=False) + "\n"
     if target == "-":
         sys.stdout.write(text)

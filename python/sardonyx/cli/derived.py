@@ -8,7 +8,6 @@ are the question's own, and the work (``sardonyx.api``).
 from __future__ import annotations
 
 import math
-import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -19,21 +18,11 @@ import click
 from click.shell_completion import CompletionItem
 from rich.markup import escape
 
-from sardonyx._core import SardonyxError
 from sardonyx.api.asked import schema_of
 from sardonyx.cli import complete
-from sardonyx.cli.common import (
-    check_json_target,
-    err,
-    errors_as_lines,
-    fail,
-    for_people,
-    note,
-    write_json,
-)
+from sardonyx.cli.common import fail, run
 from sardonyx.cli.help import ALL, CONTEXT, FAR, of_command, of_group
 from sardonyx.known import COMMANDS, GROUPS
-from sardonyx.runs.recordings import path_of
 from sardonyx.sizes import size_text
 
 #: Formats of lists that one text holds whole.
@@ -56,9 +45,9 @@ class Command(click.Command):
         schema = schema_of(name)
         said, *examples = schema["description"].split("\n\n")
         self.question = {each: schema["properties"][each] for each in schema["order"]}
-        self.line, self.every = COMMANDS[name], False
+        self.every = False
         params = [_param(each, of) for each, of in self.question.items()]
-        if self.line.document:
+        if COMMANDS[name].document:
             params.append(_option(["--json"], JSON, "FILE"))
         super().__init__(
             name.split()[-1] if name not in GROUPS else OWN,
@@ -92,45 +81,7 @@ class Command(click.Command):
             for name, value in values.items()
             if name in self.question and _said(ctx, name)
         }
-        with errors_as_lines():
-            self._answer(given, values.get("json"))
-
-    def _answer(self, given: Mapping[str, Any], to: str | None) -> None:
-        from sardonyx.api.command import ask
-        from sardonyx.cli.progress import Watcher
-
-        check_json_target(to, self._sources(given))
-        self._check_one_file(given, to)
-        people = err if self.line.aside else for_people(to)
-        try:
-            with Watcher(err, self.line.unit, logged=self.line.logged) as watch:
-                answer = ask(self.command, given, watch, anew=True)
-        except Exception as error:
-            if (answer := getattr(error, "answer", None)) is not None:
-                answer.tell(people)
-            raise
-        for line in answer.notes:
-            note(line)
-        for line in answer.errors:
-            fail(line)
-        answer.tell(people)
-        if to is not None:
-            write_json(to, answer.as_json())
-        if answer.status:
-            raise click.exceptions.Exit(answer.status)
-
-    def _check_one_file(self, given: Mapping[str, Any], to: str | None) -> None:
-        """An error if ``--json`` is the file that an option or an argument is to write."""
-        for name, of in self.question.items():
-            given_file = of.get("format") == "path" and to not in (None, "-") and given.get(name)
-            if given_file and os.path.realpath(given_file) == os.path.realpath(str(to)):
-                raise SardonyxError(f"--json {to}: and {given_file} are one file; name another")
-
-    def _sources(self, given: Mapping[str, Any]) -> list[str]:
-        """The files that its arguments name: ``--json`` may not replace them."""
-        words = [given.get(name, ()) for name, of in self.question.items() if "argument" in of]
-        texts = [each for word in words for each in ([word] if isinstance(word, str) else word)]
-        return [each for each in map(path_of, texts) if Path(each).is_file()]
+        run(self.command, self.question, given, values.get("json"))
 
 
 class Group(click.Group):

@@ -14,8 +14,7 @@ from sardonyx import _core
 from sardonyx._core import SardonyxError
 from sardonyx.answer import CHECK_FAILED, NOTHING_SAID, Answer
 from sardonyx.api.asked import CrashTestFiles, CrashTestReplay, CrashTestSearch
-from sardonyx.files import FileError, write_text
-from sardonyx.places import check_target
+from sardonyx.files import FileError, check_target, write_text
 from sardonyx.report.checks import Baseline, baseline_of, junit, read_baseline, sarif
 from sardonyx.report.crash_test import render
 from sardonyx.runs import scheduler

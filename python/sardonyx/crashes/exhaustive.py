@@ -7,39 +7,19 @@ from typing import Any
 
 from rich.console import Console
 
+from sardonyx import _core
 from sardonyx.answer import Answer
 from sardonyx.api.asked import CrashExhaustive
 from sardonyx.crashes import plans
 from sardonyx.crashes.proofs import show_proofs
-from sardonyx.questions import ExhaustiveQuestion
-from sardonyx.runs.crashes import explore
 from sardonyx.runs.scheduler import Watch
 
-#: The sharings that are proven unless the user names one. A line of counters that all lines share
-#: puts their writes in order, so each sharing has mistakes that the other hides.
-BOTH_ENDS = ("apart", "interleaved")
-#: The most transactions of a core whose orders are all tried, and the order without a choice.
-BOUND = 2
 FROM_START = "start"
 
 
 def answer(asked: CrashExhaustive, watch: Watch | None) -> Answer:
     """What is proven of each design, and in what order it breaks."""
-    order: tuple[int, ...] | None = None
-    if asked.order is not None:
-        order = () if asked.order == FROM_START else tuple(map(int, asked.order.split(",")))
-    asks = [
-        ExhaustiveQuestion(run=run, most_states=asked.most_states, order=order)
-        for sharing in ([asked.sharing] if asked.sharing is not None else BOTH_ENDS)
-        for run in plans.one_run(
-            asked,
-            sharing,
-            footprint=0,
-            transactions=BOUND,
-            recovery_cuts=0 if asked.one_life else 1,
-        )
-    ]
-    found = plans.ran("crash exhaustive", asks, lambda: explore(asks, watch), watch)
+    found = plans.ran(asked, _core.crash_exhaustive, watch)
     found.shown = asked
     return found
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from sardonyx import _core
 from sardonyx.answer import Answer
 from sardonyx.api.asked import CrashStages
 from sardonyx.crashes import plans
 from sardonyx.crashes.show import show_stages
-from sardonyx.runs.crashes import explore
 from sardonyx.runs.scheduler import Watch
 
 
 def answer(asked: CrashStages, watch: Watch | None) -> Answer:
     """The counts of each run."""
-    runs = plans.one_run(asked, asked.sharing)
-    return plans.ran("crash stages", runs, lambda: explore(runs, watch, stages=True), watch)
+    return plans.ran(asked, _core.crash_stages, watch)
 
 
 def tell(people: Console, answer: Answer) -> None:

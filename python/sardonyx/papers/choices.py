@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sardonyx import _core
 from sardonyx._core import SardonyxError
 from sardonyx.papers.claims import ClaimRow
 from sardonyx.papers.reproduction import Asked
 from sardonyx.papers.sampling import Sampled
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.jobs import Point, Setting, Settings, Simulations, parse_warmup
+from sardonyx.runs.jobs import Point, Setting, Settings, Simulations
 from sardonyx.sweeps.varying import Range
 
 #: Instructions between two transactions.
@@ -55,7 +56,7 @@ def warmed(asked: Asked, warmup: int, transactions: int) -> int:
     """Transactions that warm up: so many of a paper's, unless the user says otherwise."""
     if asked.warmup is None:
         return warmup
-    count, share = parse_warmup(asked.warmup)
+    count, share = _core.warmup(asked.warmup)
     return count + int(share * transactions)
 
 
@@ -112,7 +113,7 @@ def program_sample(
 
     def runs(values: Mapping[str, str], keys: Sequence[Setting]) -> Simulations:
         sizes = DrawnSizes(int(values["footprint"]), int(values["item size"]), int(values["seed"]))
-        count, share = parse_warmup(asked.warmup or f"{100 * float(values['warmup']):.0f}%")
+        count, share = _core.warmup(asked.warmup or f"{100 * float(values['warmup']):.0f}%")
         warmup = count + int(share * transactions)
         return Simulations(Settings(asked.machine, keys, warmup), plain(sizes))
 

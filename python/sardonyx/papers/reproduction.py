@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class Asked:
     """What the user asks of a reproduction; ``None`` leaves it to the paper.
 
-    ``warmup`` is a number of requests or transactions, or a share of the run (``parse_warmup``).
+    ``warmup`` is a number of requests or transactions, or a share of the run (``_core.warmup``).
     """
 
     traces: Sequence[str]

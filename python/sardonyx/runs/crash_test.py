@@ -11,7 +11,6 @@ from typing import Any
 
 from sardonyx import _core
 from sardonyx.questions import CrashTestQuestion
-from sardonyx.runs.sources import parts
 
 PLATFORMS = ("auto", "adr", "eadr", "pages", "sectors")
 TEARS = ("lines", "words")
@@ -46,7 +45,7 @@ def words(command: str, place: str = "", holds: Sequence[str] = ("{pool}",)) -> 
 
 def statuses(text: str, place: str = "") -> tuple[int, ...]:
     """Exit statuses from ``0,3``; 0 is always one."""
-    found = parts(text)
+    found = [each.strip() for each in text.split(",") if each.strip()]
     if not all(part.isascii() and part.isdigit() and int(part) < 256 for part in found):
         raise _core.SardonyxError(f"{place}{text}: give exit statuses, as in 0,3")
     return tuple(sorted({0, *map(int, found)}))

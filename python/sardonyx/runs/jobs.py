@@ -7,23 +7,21 @@ A job is everything that determines its result, as one JSON document that the na
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache, partial
-from typing import Any, TypeAlias
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, fields
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
 
 from sardonyx import _core, layers
-from sardonyx.questions import Job, ProgramSource, SampleQuestion, Source, TraceSource
-from sardonyx.runs import mixes, scheduler, sources
-from sardonyx.runs.points import label, results
+from sardonyx.questions import Job, SampleQuestion, Source
+from sardonyx.runs import mixes, scheduler
+from sardonyx.runs.points import results
+from sardonyx.runs.recordings import known
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Task, Watch
-from sardonyx.runs.sources import check_known
 from sardonyx.runs.written import Written
-
-#: A sample, such as 50x10000+2000.
-_SAMPLE = re.compile(r"(\d{1,12})x(\d{1,12})(?:\+(\d{1,12}))?", re.ASCII)
+from sardonyx.values import read
 
 #: A key of the machine and its value, as the command line takes them.
 Setting: TypeAlias = tuple[str, str]
@@ -96,74 +94,70 @@ def texts(variant: Mapping[str, Scalar]) -> tuple[Setting, ...]:
     return tuple((key, text(value)) for key, value in variant.items())
 
 
-def parse_warmup(text: str) -> tuple[int, float]:
-    """A number of requests and a share of the run: ``20000`` is one, ``50%`` the other."""
-    number, percent, rest = text.strip().partition("%")
-    if percent and not rest:
-        try:
-            share = float(number) / 100
-        except ValueError:
-            share = -1.0
-        if 0 <= share < 1:
-            return 0, share
-    elif number.isascii() and number.isdigit() and int(number) <= 2**63 - 1:
-        return int(number), 0.0
-    raise _core.SardonyxError(
-        f"--warmup {text}: is neither a number of requests nor a share below 100%; for example "
-        "--warmup 20000 or --warmup 50%"
-    )
-
-
-def parse_sample(text: str, seed: int = 0) -> SampleQuestion:
-    """Windows of a trace: ``50x10000`` are 50 of 10,000 requests each, ``50x10000+2000`` has 2,000
-    more before each that are timed and do not count (else a tenth, and 1,000 at least).
-    """
-    numbers = _SAMPLE.fullmatch(text.strip())
-    if numbers is None:
-        raise _core.SardonyxError(
-            f"--sample {text}: is not WINDOWSxREQUESTS or WINDOWSxREQUESTS+RAMP; for example "
-            "--sample 50x10000"
-        )
-    windows, requests = int(numbers[1]), int(numbers[2])
-    ramp = max(1000, requests // 10) if numbers[3] is None else int(numbers[3])
-    return SampleQuestion(windows=windows, requests=requests, ramp=ramp, seed=seed)
-
-
 def check_designs(names: Sequence[str]) -> list[str]:
     """The designs without repetition; an error names the nearest of an unknown one.
 
     A file of designs in Python stands for those that it registers.
     """
-    names = layers.names(names)
-    known = [str(design["name"]) for design in json.loads(_core.designs())]
-    for name in names:
-        if "+" in name or "@" in name:
-            _core.guarantee(name)
-        else:
-            check_known("design", name, known, "--designs: ")
-    if not names:
-        raise _core.SardonyxError(f"--designs: none given; the designs are {', '.join(known)}")
-    return list(dict.fromkeys(names))
+    return _core.check_designs(layers.names(names))
+
+
+class Ran(NamedTuple):
+    """A run of a plan as results name it, and the number of its job."""
+
+    trace: str
+    design: str
+    variant: Mapping[str, Scalar]
+    job: int
+
+
+class Plan:
+    """What a comparison comes to, as the native module has planned it."""
+
+    def __init__(self, text: str) -> None:
+        document = json.loads(text)
+        self.machine: dict[str, Any] = document["machine"]
+        self.points = [Ran(**each) for each in document["points"]]
+        #: The runs that the points share, and those of each trace of a mix alone.
+        self.jobs: list[dict[str, Any]] = document["jobs"]
+        self.alone: list[dict[str, Any]] = document["alone"]
+        self.traces: list[dict[str, Any]] = document["traces"]
+        self.notes: list[str] = document["notes"]
+
+    def sources(self) -> dict[str, Source]:
+        """The source of each trace."""
+        kinds: Any = Source
+        return {each["name"]: read(kinds, each["source"]) for each in self.traces}
+
+    def settings(self) -> Settings:
+        """What its jobs share, if nothing is varied."""
+        job = dict(self.jobs[0]["job"])
+        job["overrides"] = tuple(tuple(pair) for pair in job["overrides"])
+        job["sample"] = job["sample"] and SampleQuestion(**job["sample"])
+        return Settings(**{each.name: job[each.name] for each in fields(Settings)})
+
+
+def _planned(points: Sequence[Point], shared: Settings, *, check: bool) -> Plan:
+    document = {
+        "machine": shared.machine,
+        "overrides": shared.overrides,
+        "points": [
+            {
+                "trace": point.trace,
+                "variant": dict(point.variant),
+                "job": point.job(shared).document(),
+            }
+            for point in points
+        ],
+    }
+    return Plan(_core.plan(json.dumps(document), known(), check))
 
 
 def check(points: Sequence[Point], shared: Settings) -> None:
     """An error unless every machine can be had, every source be read, every program fits, and
     every sample can be taken.
     """
-    jobs = [point.job(shared) for point in points]
-    for overrides in dict.fromkeys(job.overrides for job in jobs):
-        _core.machine(shared.machine, list(overrides))
-    for source in dict.fromkeys(job.source for job in jobs):
-        sources.check(source)
-    # The places of a trace's addresses, and its moments, do not depend on the design.
-    first = {(job.source, job.overrides, job.copies): job for job in reversed(jobs)}
-    for job in jobs:
-        if isinstance(job.source, ProgramSource) or job.sample is not None:
-            _core.check_job(job.json())
-    for job in reversed(first.values()):
-        plain = isinstance(job.source, TraceSource) and job.sample is None
-        if plain or job.threads:
-            _core.check_job(job.json())
+    _planned(points, shared, check=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,50 +179,46 @@ def run(
     shared: Settings,
     workers: int | None = None,
     watch: Watch | None = None,
+) -> Results:
+    """Run the points, in their order in the results; those that come to the same run share it."""
+    return carry_out(_planned(points, shared, check=False), workers, watch)
+
+
+def carry_out(
+    plan: Plan,
+    workers: int | None = None,
+    watch: Watch | None = None,
     written: Written | None = None,
 ) -> Results:
-    """Run the points, in their order in the results; those that come to the same run share it.
-
-    Plain points come before their variants, for what is ``written`` is of these.
-    """
-    machine = _machine(shared.machine, shared.overrides)
-
-    @cache
-    def effective(overrides: tuple[Setting, ...]) -> str:
-        whole = _machine(shared.machine, overrides)
-        return json.dumps([whole["parameters"], whole["assumed"]], sort_keys=True)
-
-    # A sweep passes the machine's own setting once, and that point is the plain run.
-    keys: list[object] = []
-    asked: dict[object, tuple[Point, Job]] = {}
-    for point in points:
-        job = point.job(shared)
-        keys.append((job.source, job.design, job.copies, effective(job.overrides)))
-        asked.setdefault(keys[-1], (point, job))
-    traces = {point.trace: point.source for point in points}
+    """Run a plan. Plain points come before their variants, for what is ``written`` is of these."""
+    first = {point.job: point for point in reversed(plan.points)}
+    files: AbstractContextManager[Any] = nullcontext(lambda _: {})
+    if written is not None:
+        files = written.files(plan.points)
     facts = [
-        Task(f"{name}, facts", partial(_core.trace_info, sources.whole(source).json()))
-        for name, source in traces.items()
+        Task(f"{each['name']}, facts", partial(_core.trace_info, json.dumps(each["whole"])))
+        for each in plan.traces
     ]
-    with (written or Written()).files(points) as besides:
-        alone = mixes.alone(job for _, job in asked.values())
+    alone = [
+        Task(each["label"], partial(_core.simulate, json.dumps(each["job"]))) for each in plan.alone
+    ]
+    with files as besides:
         runs = [
-            Task(label(point), partial(_core.simulate, job.replace(**besides(point)).json()))
-            for point, job in asked.values()
+            Task(
+                planned["label"],
+                partial(_core.simulate, json.dumps(planned["job"] | besides(first[number]))),
+            )
+            for number, planned in enumerate(plan.jobs)
         ]
-        answers = scheduler.run([*runs, *facts, *alone.values()], workers, watch)
-    beside = dict(zip(alone, answers[len(runs) + len(facts) :], strict=True))
-    simulated = {
-        key: mixes.judged(job, answer, beside)
-        for (key, (_, job)), answer in zip(asked.items(), answers, strict=False)
-    }
-    known = [
-        {"name": name, "info": json.loads(answer)}
-        for name, answer in zip(traces, answers[len(asked) :], strict=False)
+        texts = scheduler.run([*runs, *facts, *alone], workers, watch)
+    answers = [json.loads(text) for text in texts]
+    ran, rest = answers[: len(runs)], answers[len(runs) :]
+    beside = rest[len(facts) :]
+    for answer, planned in zip(ran, plan.jobs, strict=True):
+        if planned["alone"]:
+            names = [plan.alone[number]["trace"] for number in planned["alone"]]
+            mixes.judge(answer, names, [beside[number] for number in planned["alone"]])
+    told = [
+        {"name": each["name"], "info": info} for each, info in zip(plan.traces, rest, strict=False)
     ]
-    return results(machine, known, points, [json.loads(simulated[key]) for key in keys])
-
-
-def _machine(name: str, overrides: Sequence[Setting]) -> dict[str, Any]:
-    machine: dict[str, Any] = json.loads(_core.machine(name, list(overrides)))
-    return machine
+    return results(plan.machine, told, plan.points, [ran[point.job] for point in plan.points])

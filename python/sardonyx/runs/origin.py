@@ -18,7 +18,6 @@ from typing import Any
 
 from sardonyx import _core, layers
 from sardonyx.files import open_regular, read_text, write_text
-from sardonyx.questions import Source, TraceSource
 
 NAME = "origin.json"
 
@@ -29,9 +28,9 @@ def commit() -> str | None:
     return place.read_text(encoding="utf-8").strip() if place.is_file() else None
 
 
-def origin(sources: Iterable[Source], designs: Iterable[str] = ()) -> dict[str, Any]:
-    """The origin of what this process computes of ``designs`` from ``sources``."""
-    paths = dict.fromkeys(source.path for source in sources if isinstance(source, TraceSource))
+def origin(traces: Iterable[str | None] = (), designs: Iterable[str] = ()) -> dict[str, Any]:
+    """The origin of what this process computes of ``designs`` from files of ``traces``."""
+    paths = dict.fromkeys(path for path in traces if path is not None)
     return {
         "command": shlex.join(["sardonyx", *sys.argv[1:]]),
         "date": datetime.now().astimezone().isoformat(timespec="seconds"),

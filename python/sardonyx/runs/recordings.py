@@ -33,6 +33,11 @@ def _in(part: str) -> dict[str, Path]:
     return {path.stem: path for path in found}
 
 
+def known() -> tuple[dict[str, Path], dict[str, Path]]:
+    """Both, as the native module takes them."""
+    return recordings(), threaded()
+
+
 def recording(name: str) -> Path | None:
     """The path of the recording of this name."""
     return recordings().get(name) or threaded().get(name)

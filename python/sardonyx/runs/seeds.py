@@ -9,74 +9,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
-from sardonyx import _core
-from sardonyx.questions import MixSource, ProgramSource, SynthSource, TraceSource
-from sardonyx.runs import jobs
-from sardonyx.runs.jobs import Point, Settings
 from sardonyx.runs.results import Cause, Results, Run, Seeds, Trace
-from sardonyx.runs.scheduler import Watch
 from sardonyx.runs.spread import estimate
 
-MOST_SEEDS = 1000
+
+def merge(results: Results, number: int) -> Results:
+    """One run for each ``number`` of runs, which differ in their seeds alone."""
+    each = [results.runs[at : at + number] for at in range(0, len(results.runs), number)]
+    runs = [_merged([_told(run.trace) for run in seeds], seeds) for seeds in each]
+    known = {trace.name: trace.info for trace in results.traces}
+    first = {_told(seeds[0].trace)[0]: seeds[0].trace for seeds in each}
+    traces = [Trace(name, known[seeded]) for name, seeded in first.items()]
+    return replace(results, runs=tuple(runs), traces=tuple(traces))
 
 
-@dataclass(frozen=True, slots=True)
-class Seeded:
-    """Points to run with ``number`` seeds each, from the source's own one on."""
-
-    points: Sequence[Point]
-    number: int
-
-    def __post_init__(self) -> None:
-        for point in self.points:
-            if isinstance(point.source, TraceSource | MixSource):
-                what = "mix" if isinstance(point.source, MixSource) else "recorded trace"
-                raise _core.SardonyxError(
-                    f"--seeds: {point.trace} is a {what}, which no seed changes; leave "
-                    "--seeds out, or name programs and synth: traces alone"
-                )
-
-    @property
-    def each(self) -> list[Point]:
-        """A point for each seed, those of a point one after the other."""
-        return [
-            replace(
-                point,
-                trace=f"{point.trace}, seed {seed}",
-                source=point.source.replace(seed=seed),
-            )
-            for point in self.points
-            for seed in _seeds(point, self.number)
-        ]
-
-    def run(
-        self, shared: Settings, workers: int | None = None, watch: Watch | None = None
-    ) -> Results:
-        """Run them, and give one run for each point."""
-        results = jobs.run(self.each, shared, workers, watch)
-        runs = [
-            merged(
-                point.trace,
-                _seeds(point, self.number),
-                results.runs[index * self.number : (index + 1) * self.number],
-            )
-            for index, point in enumerate(self.points)
-        ]
-        known = {trace.name: trace.info for trace in results.traces}
-        first = {point.trace: _seeds(point, self.number)[0] for point in self.points}
-        traces = [Trace(name, known[f"{name}, seed {seed}"]) for name, seed in first.items()]
-        return replace(results, runs=tuple(runs), traces=tuple(traces))
+def _told(trace: str) -> tuple[str, int]:
+    """The trace and the seed that the name of a run's trace has."""
+    name, _, seed = trace.rpartition(", seed ")
+    return name, int(seed)
 
 
-def _seeds(point: Point, number: int) -> range:
-    made = isinstance(point.source, SynthSource | ProgramSource)
-    first = point.source.seed if made else 0  # type: ignore[union-attr]
-    return range(first, first + number)
-
-
-def merged(trace: str, seeds: Sequence[int], runs: Sequence[Run]) -> Run:
+def _merged(seeded: Sequence[tuple[str, int]], runs: Sequence[Run]) -> Run:
     """One run of several that differ in their seeds: means, and what each seed gave.
 
     Distributions, epochs and usage are of one run each and have no mean; they are left out.
@@ -88,7 +43,7 @@ def merged(trace: str, seeds: Sequence[int], runs: Sequence[Run]) -> Run:
     found = {name: estimate(each) for name, each in values.items()}
     causes = dict.fromkeys(name for run in runs for name in run.causes)
     return Run(
-        trace,
+        seeded[0][0],
         runs[0].design,
         runs[0].machine,
         runs[0].copies,
@@ -97,7 +52,7 @@ def merged(trace: str, seeds: Sequence[int], runs: Sequence[Run]) -> Run:
         causes={name: _cause([run.causes.get(name, Cause()) for run in runs]) for name in causes},
         assumed=tuple(dict.fromkeys(name for run in runs for name in run.assumed)),
         seeds=Seeds(
-            tuple(seeds),
+            tuple(seed for _, seed in seeded),
             {name: each.half for name, each in found.items() if each.half is not None},
             values,
         ),

@@ -99,7 +99,8 @@ class Written:
                     return {}
                 number = plain.index(point)
                 return {
-                    kind: self._file(kind, of[number], point, number) for kind, of in parts.items()
+                    kind: self._file(kind, of[number], point, number).document()
+                    for kind, of in parts.items()
                 }
 
             try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,22 +10,21 @@ from typing import Any
 
 from rich.console import Console
 
-from sardonyx import layers
+from sardonyx import _core, layers
 from sardonyx._core import SardonyxError
-from sardonyx.api.asked import Compare, Explore
-from sardonyx.files import is_special
-from sardonyx.places import check_target, fresh, kept_runs
-from sardonyx.questions import ProgramSource
+from sardonyx.api.asked import Compare
+from sardonyx.files import check_target, is_special
+from sardonyx.places import fresh, kept_runs
 from sardonyx.runs import jobs, mixes, origin, scheduler
 from sardonyx.runs.answers import answers
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.jobs import Point, Settings, check_designs, parse_sample, parse_warmup
-from sardonyx.runs.recordings import path_of
+from sardonyx.runs.jobs import Point
+from sardonyx.runs.recordings import known, path_of
 from sardonyx.runs.results import Results
 from sardonyx.runs.scheduler import Watch
-from sardonyx.runs.seeds import Seeded
+from sardonyx.runs.seeds import merge
 from sardonyx.runs.sensitivity import DRAWS
-from sardonyx.runs.sources import beyond, named, program_names
+from sardonyx.runs.sources import MIX, SYNTH
 from sardonyx.runs.written import Window, Written, parse_window
 from sardonyx.simulator import kept
 
@@ -35,45 +33,27 @@ FILE = "results.json"
 
 def place(asked: Compare) -> Path:
     """Where results go unless the user says so."""
-    return fresh(next(iter(named(asked.traces, None, ProgramSource()))))
+    first = asked.traces[0] if asked.traces else ""
+    return fresh(first if first.startswith((SYNTH, MIX)) else Path(first).stem)
 
 
 def answer(asked: Compare, watch: Watch | None) -> Results:
     """Every design on every trace; all is checked before the first run."""
-    points = points_of(asked)
-    count, share = parse_warmup(asked.warmup or "0")
-    of_traces = {"addresses": asked.addresses, "arrivals": asked.arrivals}
-    shared = Settings(
-        asked.machine,
-        (*asked.set, *((key, value) for key, value in of_traces.items() if value is not None)),
-        count,
-        asked.copies,
-        float(asked.distinct),
-        share,
-        None if asked.sample is None else parse_sample(asked.sample, asked.seed),
-        verify=asked.verify,
-        threads=asked.threads,
-    )
-    if asked.sensitivity:
-        check_sensitivity(points)
-    seeded = None if asked.seeds is None else Seeded(points, asked.seeds)
-    jobs.check(seeded.each if seeded else points, shared)
-    written = _written(asked, len(points))
-    for line in beyond(point.source for point in points):
+    asked = asked.replace(designs=layers.names(asked.designs))
+    plan = jobs.Plan(_core.comparison(asked.json(), known()))
+    points = points_of(plan) if asked.sensitivity else []
+    written = _written(asked, len(plan.points))
+    for line in plan.notes:
         scheduler.tell(watch, line)
-    known = origin.origin(
-        (point.source for point in points), dict.fromkeys(point.design for point in points)
-    )
-    if seeded is not None:
-        results = seeded.run(shared, asked.jobs, watch)
-    else:
-        results = jobs.run(points, shared, asked.jobs, watch, written)
+    results = jobs.carry_out(plan, asked.jobs, watch, written)
+    if asked.seeds is not None:
+        results = merge(results, asked.seeds)
     if asked.sensitivity:
         from sardonyx.sweeps import study
 
-        found = study.of_comparison(
+        conclusions = study.of_comparison(
             points,
-            shared,
+            plan.settings(),
             results.runs,
             kept_runs(asked.out),
             workers=asked.jobs,
@@ -81,41 +61,34 @@ def answer(asked: Compare, watch: Watch | None) -> Results:
             seed=asked.seed,
             watch=watch,
         )
-        results = replace(results, sensitivity=found)
-    return replace(results, origin=known, files=written.named())
+        results = replace(results, sensitivity=conclusions)
+    paths = [each["source"].get("path") for each in plan.traces]
+    known_as = origin.origin(paths, dict.fromkeys(asked.designs))
+    return replace(results, origin=known_as, files=written.named() if written else [])
 
 
-def points_of(asked: Compare | Explore) -> list[Point]:
-    """The runs of a comparison; nothing but names has been checked."""
-    sizes = ProgramSource(
-        item_bytes=asked.transaction_size,
-        footprint=asked.footprint,
-        transactions=asked.transactions,
-        seed=getattr(asked, "seed", 0) if program_names(asked.traces) else 0,
-    )
-    chosen = check_designs(asked.designs)
-    sources = named(asked.traces, asked.limit, sizes)
-    return [Point(name, source, d) for name, source in sources.items() for d in chosen]
-
-
-def check_sensitivity(points: Sequence[Point]) -> None:
-    """An error unless there are conclusions that could flip."""
-    mixes.refuse("--sensitivity", {point.trace: point.source for point in points})
-    layers.check_elsewhere({point.design: None for point in points})
-    if len({point.design for point in points}) < 2:
+def points_of(plan: jobs.Plan) -> list[Point]:
+    """The runs of a comparison, to be varied; an error unless conclusions could flip."""
+    sources = plan.sources()
+    mixes.refuse("--sensitivity", sources)
+    layers.check_elsewhere({point.design: None for point in plan.points})
+    if len({point.design for point in plan.points}) < 2:
         raise SardonyxError(
             "--sensitivity: there are no two designs to compare; give two, as in --designs "
             "baseline,esd"
         )
+    return [Point(each.trace, sources[each.trace], each.design) for each in plan.points]
 
 
-def _written(asked: Compare, points: int) -> Written:
+def _written(asked: Compare, points: int) -> Written | None:
     """The files of a run's requests that the user asks for."""
     files = {
         "--timeline": asked.timeline,
         "--requests": asked.requests,
         "--commands": asked.commands,
     }
+    if not any(files.values()):
+        return None
     seen: dict[Path, str] = {}
     for option, target in files.items():
         if target is None:

@@ -20,7 +20,7 @@ from sardonyx._core import SardonyxError
 from sardonyx.answer import Answer
 from sardonyx.api.asked import Curve, schema_of
 from sardonyx.draw.grid import folded, grid, numbers
-from sardonyx.places import check_target
+from sardonyx.files import check_target
 from sardonyx.report.curves import figures
 from sardonyx.runs.accesses import Accesses, is_of_accesses
 from sardonyx.runs.accesses import read_measured as read_accesses

@@ -18,12 +18,12 @@ from sardonyx.answer import CHECK_FAILED, Answer
 from sardonyx.api.asked import Explore
 from sardonyx.draw.grid import grid, numbers
 from sardonyx.places import output_directory
+from sardonyx.questions import ProgramSource
 from sardonyx.runs import mixes
-from sardonyx.runs.jobs import Settings, check, check_designs
+from sardonyx.runs.jobs import Point, Settings, check, check_designs
 from sardonyx.runs.metrics import NAMES
 from sardonyx.runs.scheduler import Watch
-from sardonyx.runs.sources import check_known
-from sardonyx.simulator.compare import points_of
+from sardonyx.runs.sources import check_known, named
 from sardonyx.sizes import size_text
 from sardonyx.studies.explore import Exploration, Explored, Tried, rows
 from sardonyx.sweeps.plan import check_goal
@@ -41,11 +41,15 @@ def answer(asked: Explore, watch: Watch | None) -> Answer:
     for name in [*(goal.name for goal in goals), *most]:
         check_known("figure", name, sorted(NAMES), "--goal: ")
     asked = asked.replace(designs=_surviving(check_designs(asked.designs), asked.survives))
-    points = points_of(asked)
-    sources = {point.trace: point.source for point in points}
+    sizes = ProgramSource(
+        item_bytes=asked.transaction_size,
+        footprint=asked.footprint,
+        transactions=asked.transactions,
+    )
+    sources = named(asked.traces, asked.limit, sizes)
     mixes.refuse("explore", sources)
     settings = Settings(asked.machine, asked.set)
-    check(points, settings)
+    check([Point(*each, design) for each in sources.items() for design in asked.designs], settings)
     exploration = Exploration(
         sources, asked.designs, settings, asked.sram, goals, asked.out / "runs", most, asked.jobs,
         watch,

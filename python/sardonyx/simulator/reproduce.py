@@ -92,7 +92,7 @@ def _reproduced(
     if cells is None:
         cells = 0 if of is None else of.quick_cells if asked.quick else of.cells
     of_traces = plan.runs.points if isinstance(plan.runs, Simulations) else ()
-    known = origin.origin(point.source for point in of_traces)
+    known = origin.origin(getattr(point.source, "path", None) for point in of_traces)
     comparison = Comparison(plan.runs.run(asked.jobs, watch))
     exhibits = plan.measure(comparison, watch)
     rows = tuple(plan.claims(comparison))

@@ -23,7 +23,7 @@ from sardonyx.answer import Answer
 from sardonyx.api.asked import StoreEstimate
 from sardonyx.api.command import ran
 from sardonyx.draw.grid import numbers
-from sardonyx.places import check_target
+from sardonyx.files import check_target
 from sardonyx.report.savings import times_of
 from sardonyx.runs.scheduler import Watch
 from sardonyx.runs.scheduler import tell as say

@@ -12,8 +12,7 @@ from rich.text import Text
 
 from sardonyx._core import SardonyxError
 from sardonyx.answer import Answer
-from sardonyx.files import is_special
-from sardonyx.places import check_space, check_target
+from sardonyx.files import check_space, check_target, is_special
 
 
 def check_new(target: Path, sources: Iterable[str] = ()) -> None:

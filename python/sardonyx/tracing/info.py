@@ -23,8 +23,7 @@ def answer(asked: TraceInfo, watch: Watch | None) -> Answer:
     """Records, duplicates, contents, collisions, locality."""
     (name, source), *_ = sources.named([asked.trace], asked.limit).items()
     mixes.refuse("trace info", {name: source})
-    sources.check(source)
-    for line in sources.beyond([source]):
+    for line in sources.check(source):
         scheduler.tell(watch, line)
     if asked.plot is not None:
         facts.check_new(asked.plot, [path_of(asked.trace)])

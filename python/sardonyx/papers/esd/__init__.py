@@ -35,7 +35,7 @@ from sardonyx.runs import cache_sizes
 from sardonyx.runs import measures as m
 from sardonyx.runs.cache_sizes import AMT_BYTES, EFIT_BYTES, KB, MB
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.jobs import Point, Setting, Settings, Simulations, parse_warmup
+from sardonyx.runs.jobs import Point, Setting, Settings, Simulations
 from sardonyx.runs.measures import One, Two
 from sardonyx.runs.recordings import PLACES, recordings
 from sardonyx.runs.results import Run, Scalar
@@ -679,7 +679,7 @@ def sampled(asked: Asked, whole: Mapping[str, Source]) -> Sampled:
         for name, source in sources.items():
             if isinstance(source, SynthSource):
                 sources[name] = source.replace(seed=int(values["seed"]))
-        count, share = parse_warmup(asked.warmup or f"{100 * float(values['warmup']):.1f}%")
+        count, share = _core.warmup(asked.warmup or f"{100 * float(values['warmup']):.1f}%")
         own = float(values.get("own contents", 0))
         settings = Settings(asked.machine, keys, count, copies, own, share)
         plain = [
@@ -722,7 +722,7 @@ class Esd:
         }
         copies = asked.copies or CORES
         warmup = asked.warmup or WARMUP
-        count, share = parse_warmup(warmup)
+        count, share = _core.warmup(warmup)
         return Plan(
             Simulations(
                 Settings(asked.machine, asked.overrides, count, copies, float(copies > 1), share),

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from sardonyx.papers.reproduction import Cell, Exhibit
 from sardonyx.questions import CrashQuestion, ProgramSource
-from sardonyx.runs.crashes import explore
+from sardonyx.runs.crashes import stages
 from sardonyx.runs.scheduler import Watch
 
 Column = Literal["backup", "data", "counter_atomicity"]
@@ -64,13 +64,12 @@ def measure(
 ) -> Exhibit:
     """Ask the question of each program, and of it with each mutant."""
     asked = [(program, mutant) for program in programs for mutant in MUTANTS]
-    answers = explore(
+    answers = stages(
         [
             question.replace(program=question.program.replace(name=program), mutant=mutant)
             for program, mutant in asked
         ],
         watch,
-        stages=True,
     )
     found: dict[str, dict[str | None, Counts]] = {program: {} for program in programs}
     for (program, mutant), counts in zip(asked, answers, strict=True):

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from sardonyx import _core
 from sardonyx.layers import word
 from sardonyx.questions import Job, ProgramSource, Source, SynthSource, TraceSource
-from sardonyx.runs.jobs import Setting, parse_warmup
+from sardonyx.runs.jobs import Setting
 from sardonyx.runs.metrics import NAMES
 from sardonyx.runs.results import CAUSES, Cause
 from sardonyx.runs.sources import MIX, PROGRAM, SYNTH, check_known, parse, text_of
@@ -53,7 +53,7 @@ class SimulateOptions(Designed):
     @property
     def warmed(self) -> tuple[int, float]:
         """Requests, and the share of the run, that are left out of the statistics."""
-        return parse_warmup(str(self.warmup))
+        return _core.warmup(str(self.warmup))
 
 
 class Simulate(Kind):

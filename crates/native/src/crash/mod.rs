@@ -20,6 +20,9 @@ use crate::progress::Progress;
 use crate::sources::{Source, durability, one, yes};
 use crate::{bad, read};
 
+mod runs;
+pub use runs::crash_runs;
+
 fn apart() -> String {
     "apart".to_owned()
 }
@@ -44,7 +47,7 @@ fn full_one_in() -> u64 {
 /// one that is `cut`. `sharing` says who shares lines of counters. One recovery in `recovery_cuts` is cut as well;
 /// one cut in `full_one_in` is looked at in full. `threads` of 0 is one a processor. With `attack` an attacker changes
 /// the medium as well; if it is null, where the design has integrity. `one_attack` is that attack alone.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CrashQuestion {
     program: Source,
@@ -76,7 +79,7 @@ pub struct CrashQuestion {
 
 /// One attack of those that a run is attacked with: at cut number `look` of `looks`, of the `each` of its `kind` there
 /// that with this `number`; `when` is off, recovering or running.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AttackAsked {
     looks: u64,
@@ -134,7 +137,7 @@ fn attacks(design: &str, wanted: Option<bool>) -> PyResult<Option<Attacks>> {
 /// What the machine does of its own accord in a run, in place of what the seed draws: three numbers each. Evictions: core,
 /// number of its operation, line that goes after it. Delays: place, number of the write of it, nanoseconds for which it is
 /// held back. Pauses: core, number of its operation, instructions before it.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptQuestion {
     cached_lines: u64,
@@ -208,7 +211,7 @@ impl CrashQuestion {
 /// the life that follows, unless the run's `recovery_cuts` is 0. It gives up beyond `most_states` states. With
 /// `order`, that order alone: which of the writes that can go goes first, choice by choice. A footprint of 0 is the
 /// smallest that the program has.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExhaustiveQuestion {
     run: CrashQuestion,
@@ -225,7 +228,7 @@ fn million() -> u64 {
 /// `software_log` the program keeps no undo log, even where the hardware keeps none. With `thorough_seconds` the plan
 /// goes on with further seeds for so long. With `attack` an attacker changes the medium as well; if it is null, where the
 /// design has integrity.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrialQuestion {
     program: String,
