@@ -11,9 +11,9 @@ use rand_chacha::ChaCha8Rng;
 use crate::check::Checker;
 use crate::check::later_lives;
 use crate::check::whole_run::{WholeRun, whole_run};
+use crate::findings::ExploredCuts;
 use crate::history::History;
 use crate::options::{Cuts, Options};
-use crate::verdict::findings::ExploredCuts;
 
 const PIECE: u64 = 4096;
 

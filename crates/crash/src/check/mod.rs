@@ -19,14 +19,14 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 use sardonyx_base::random::mix;
 
+use crate::findings::{Covered, ExploredCuts};
 use crate::history::History;
 use crate::history::golden::{Expected, Window};
 use crate::options::Options;
 use crate::panics::caught;
 use crate::platform::places::Mapped;
 use crate::platform::{Changed, Survivors, Tear, Whole};
-use crate::verdict::findings::{Covered, ExploredCuts};
-use crate::verdict::violation::{Kind, Tally, Violation};
+use crate::violation::{Kind, Tally, Violation};
 use sardonyx::controller::Controller;
 use sardonyx::controller::layers::Guarantee;
 use sardonyx::line::Place;

@@ -232,20 +232,7 @@ impl<'h> Survivors<'h> {
         let journal = self.journal;
         let (now, event) = journal.events[self.position as usize];
         self.position += 1;
-        // The last event's writes are whole from now on, so what a cut leaves of them changes.
-        for (index, _) in self.accepting.drain(..) {
-            let write = &journal.writes[index as usize];
-            changed.push(Changed::Words(write.place, write.words));
-        }
-        if let (Event::Ready { from, count }, Tear::Words) = (event, self.tear) {
-            let image = self.untimed.image();
-            let old = |index: u32| {
-                let place = journal.writes[index as usize].at;
-                let line = image.read(place).unwrap_or(ZERO_LINE);
-                (index, (place, line, image.sideband(place)))
-            };
-            self.accepting.extend((from..from + count).map(old));
-        }
+        self.accept(event, changed);
         if self.platform.drains_caches() {
             self.drain_instant(now, changed);
         }
@@ -298,6 +285,25 @@ impl<'h> Survivors<'h> {
             _ => {}
         }
         event
+    }
+
+    /// Notes the writes that `event` accepts, where words are torn. Those of the event before are whole from now on, so
+    /// what a cut leaves of them changes.
+    fn accept(&mut self, event: Event, changed: &mut Vec<Changed>) {
+        let journal = self.journal;
+        for (index, _) in self.accepting.drain(..) {
+            let write = &journal.writes[index as usize];
+            changed.push(Changed::Words(write.place, write.words));
+        }
+        if let (Event::Ready { from, count }, Tear::Words) = (event, self.tear) {
+            let image = self.untimed.image();
+            let old = |index: u32| {
+                let place = journal.writes[index as usize].at;
+                let line = image.read(place).unwrap_or(ZERO_LINE);
+                (index, (place, line, image.sideband(place)))
+            };
+            self.accepting.extend((from..from + count).map(old));
+        }
     }
 
     fn loses(&self, index: u32) -> bool {

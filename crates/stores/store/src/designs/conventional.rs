@@ -8,7 +8,7 @@ use crate::conventional::{Conventional, ConventionalOptions, CostModel, PowerDra
 use crate::outcome::{RunError, object, rate, years};
 use crate::parameters::Bracket;
 use crate::store::{Error, Lba, Store};
-use crate::workload::Content;
+use crate::operation::Content;
 
 /// Bytes that an 800 GB P3700 takes in its life, as specified. *assumed*
 const DRIVE_ENDURES: f64 = 14.6e15;

@@ -9,7 +9,7 @@ use crate::outcome::{RunError, object, rate, years};
 use crate::parameters::{Bracket, Compare, Energies, First, Overwrite, Parameters};
 use crate::recam::{BlockContents, InMemory, Recam, Regenerated};
 use crate::store::{Error, Lba, Outcome};
-use crate::workload::Content;
+use crate::operation::Content;
 
 pub(super) static DESIGN: Design = Design {
     name: "recam",
