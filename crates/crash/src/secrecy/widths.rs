@@ -160,7 +160,6 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
     let Some(((at, _), kept)) = kept.and_then(|kept| Some((kept.kept_of(Place(0))?, kept))) else {
         return Vec::new();
     };
-    let on_chip = kept.on_chip();
     // Versions are no hashes, and all of a page may go up together.
     let versions = VersionBits::of_first_line(&*kept, history);
     let lie_beside = at == Place(0);
@@ -170,8 +169,8 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
     };
     // The regions of an integrity follow that of its MACs.
     let regions = history.layout().regions().iter();
-    let kept = regions.skip_while(|region| region.name != macs);
-    let kept: Vec<_> = kept.filter(|r| Some(*r) != on_chip).collect();
+    let regions = regions.skip_while(|region| region.name != macs);
+    let regions: Vec<_> = regions.filter(|r| Some(*r) != kept.on_chip()).collect();
     let mut words = Words::default();
     let mut beside: FxHashMap<Place, u64> = FxHashMap::default();
     let mut lines: FxHashMap<Place, Line> = FxHashMap::default();
@@ -185,7 +184,7 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
                 found.push(shares_its_mac(write.place, at, mac));
             }
         }
-        let Some(region) = kept.iter().find(|region| region.contains(write.place)) else {
+        let Some(region) = regions.iter().find(|region| region.contains(write.place)) else {
             continue;
         };
         let is_macs = region.name == macs;
@@ -205,7 +204,7 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
         }
     }
     let mut widths = widths.borrow_mut();
-    for region in &kept {
+    for region in &regions {
         widths.reach(region.name, 0);
     }
     for ((region, _), span) in &words.spans {

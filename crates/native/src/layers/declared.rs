@@ -322,14 +322,10 @@ pub fn register_layer(class: Py<PyAny>, declaration_json: &str) -> PyResult<()> 
         )));
     };
     let like = like(said.like.as_deref())?;
-    let shared = |pick: fn(&'static About) -> &'static [&'static dyn AnyKey]| {
-        like.map(pick).unwrap_or_default().to_vec()
-    };
-    let mut keys = shared(|about| about.keys);
+    let mut keys = like.map_or(Vec::new(), |about| about.keys.to_vec());
     keys.extend(said.own_keys());
-    let own_figures = said.own_figures()?;
     let mut figures = like.map_or(Vec::new(), |about| about.figures.to_vec());
-    figures.push(leak_all(own_figures));
+    figures.push(leak_all(said.own_figures()?));
     let mechanisms = said.mechanisms.iter();
     let mechanisms =
         mechanisms.map(|(name, least)| leak(Mechanism::new(intern(name), *least)) as &_);
