@@ -182,6 +182,7 @@ impl<'h> Checker<'h> {
     }
 
     pub fn step(&mut self) {
+        // The same bytes recover as they did at the cut before; only what has to be there may differ.
         self.happen();
         if !self.changed.is_empty() {
             let full = self
@@ -222,6 +223,7 @@ impl<'h> Checker<'h> {
                 }
             }
             Event::Ready { .. } => {
+                // The writes of a request persist before the request is accepted as a whole, so its content may show from here on.
                 let newest = journal.accepted_by(event).last();
                 let until = newest.map_or(0, |newest| newest.order);
                 while (journal.handled.get(self.handled)).is_some_and(|h| h.order <= until) {

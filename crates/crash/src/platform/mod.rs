@@ -245,11 +245,13 @@ impl<'h> Survivors<'h> {
                 }
             }
             (Event::Ready { from, count }, Platform::GpfPart) => {
+                // A flush drains in the order of acceptance, so it is the newest entries that it does not reach.
                 let flushed = |end: u32| (end as usize).saturating_sub(self.unflushed);
                 for write in &journal.writes[flushed(from)..flushed(from + count)] {
                     self.apply(write, changed);
                 }
             }
+            // An entry that the flush does not reach may be in the array already, where nothing can be lost.
             (Event::Done(index), Platform::GpfPart) => {
                 self.apply(&journal.array[index as usize], changed);
             }
@@ -273,6 +275,7 @@ impl<'h> Survivors<'h> {
                     self.drain(&change.write, change.bytes, changed);
                 }
             }
+            // The cells change from here on, so a cut finds the line torn.
             (Event::Begun(index), _) if self.loses(index) => {
                 self.programming.push(index);
                 let write = &journal.array[index as usize];
