@@ -149,19 +149,31 @@ def test_there_is_no_circle_of_modules() -> None:
     assert circles(imports()) == set()
 
 
-def test_there_is_no_circle_of_files_in_a_crate() -> None:
+def used() -> Iterator[tuple[str, dict[str, set[str]]]]:
+    """The files that each file names, by crate."""
     texts: dict[str, dict[str, str]] = defaultdict(dict)
     for crate, path, code in crates():
         source = ROOT / "crates" / crate / "src"
         parts = path.relative_to(source).with_suffix("").parts
         plain = NO_CODE.sub(" ", code)
         texts[crate]["::".join(part for part in parts if part not in ("mod", "lib"))] = plain
-    found = {crate: circles(uses(files)) for crate, files in texts.items()}
-    known = {crate: set(each) for crate, each in KNOWN["circles"].items()}
-    assert {crate: each - known.get(crate, set()) for crate, each in found.items() if each} == {
-        crate: set() for crate, each in found.items() if each
-    }
-    assert not {crate for crate in known if not found[crate]}, "strike them from tidy.toml"
+    return ((crate, uses(files)) for crate, files in texts.items())
+
+
+def test_there_is_no_circle_of_files_in_a_crate() -> None:
+    found = {crate: circles(files) for crate, files in used()}
+    assert {crate: each for crate, each in found.items() if each} == {}
+
+
+def test_there_is_no_circle_of_rooms_in_a_crate() -> None:
+    """A room is a folder with all of its files, or a file, just below the crate."""
+    found = {}
+    for crate, files in used():
+        rooms: dict[str, set[str]] = defaultdict(set)
+        for name, to in files.items():
+            rooms[name.partition("::")[0]] |= {each.partition("::")[0] for each in to}
+        found[crate] = circles(rooms)
+    assert {crate: sorted(each) for crate, each in found.items() if each} == KNOWN["rooms"]
 
 
 def uses(files: Mapping[str, str]) -> dict[str, set[str]]:

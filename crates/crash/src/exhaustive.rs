@@ -148,6 +148,7 @@ impl Exhaustive {
                     options: &Options,
                     tally: &mut Tally| {
             let state = state_of(history, survivors);
+            // What follows from the same bytes and the same promises is the same, in whatever order they came about.
             if !later.borrow_mut().begun.insert(state) {
                 return Covered::default();
             }
@@ -164,6 +165,7 @@ impl Exhaustive {
         while let Some(chosen) = walk.next() {
             let (history, made) = match set_up.run(Holding::Chosen(chosen.clone())) {
                 Ok(lived) => lived,
+                // A run that panics is a finding of this order, and the others are tried all the same.
                 Err(HistoryError::Broken(what)) => {
                     found.ended(self.run.run(), chosen, &what);
                     continue;
