@@ -3,6 +3,7 @@
 
 use super::Rule;
 use sardonyx::medium::params::{BankGroups, Timing};
+use sardonyx::plan::command::CommandKind::{Activate, Precharge, Read, Refresh, Resume, Write};
 use sardonyx::plan::command::{Command, CommandKind};
 
 /// A distance that no equation below exceeds: all terms together, whatever their sign, doubled for
@@ -43,6 +44,115 @@ fn data(t: &Timing, command: &Command) -> Option<(u64, u64)> {
     Some((start, start + t.tBURST))
 }
 
+/// Two commands of a channel, `a` before `b`, whose array write takes `array` cycles if `a` is one.
+struct Pair<'c> {
+    t: &'c Timing,
+    groups: &'c BankGroups,
+    a: &'c Command,
+    b: &'c Command,
+    array: u64,
+}
+
+impl Pair<'_> {
+    fn is_in_rank(&self) -> bool {
+        self.a.rank == self.b.rank
+    }
+
+    fn is_in_bank(&self) -> bool {
+        self.is_in_rank() && self.a.bank == self.b.bank
+    }
+
+    /// The wait within a group of banks, or the shorter one between groups.
+    fn in_group(&self, wait: u64, short: u64) -> u64 {
+        let group = |command: &Command| u64::from(command.bank) % self.groups.count;
+        match self.is_in_rank() && group(self.a) == group(self.b) {
+            true => wait,
+            false => short,
+        }
+    }
+
+    /// The cycles in which nobody drives the bus between two ranks.
+    fn gap(&self) -> u64 {
+        if self.is_in_rank() { 0 } else { self.t.tRTRS }
+    }
+
+    /// Whether the command is for a bank that the refresh is for: the rank's, or one of each group.
+    fn refreshes(&self, refresh: &Command, command: &Command) -> bool {
+        let set = |one: &Command| u64::from(one.bank) / self.groups.count;
+        self.is_in_rank() && (self.groups.tRFCsb == 0 || set(refresh) == set(command))
+    }
+
+    /// The rule of a pair with a refresh.
+    fn refresh(&self) -> Option<(Rule, u64)> {
+        let Pair {
+            t, groups, a, b, ..
+        } = self;
+        Some(match (a.kind, b.kind) {
+            (Refresh, _) if self.refreshes(a, b) && groups.tRFCsb > 0 => {
+                (Rule::AfterRefresh, groups.tRFCsb)
+            }
+            (Refresh, _) if self.refreshes(a, b) => (Rule::AfterRefresh, t.tRFC),
+            (Refresh, Refresh) if self.is_in_rank() => (Rule::RefreshToRefresh, groups.tRFCsb),
+            (Refresh, Activate { .. }) if self.is_in_rank() => {
+                (Rule::RefreshToActivate, groups.tREFSBRD)
+            }
+            (Activate { .. }, Refresh) if self.is_in_rank() && groups.tRFCsb > 0 => {
+                (Rule::ActivateToRefresh, t.tRRD)
+            }
+            (Precharge, Refresh) if self.refreshes(b, a) => (Rule::PrechargeToRefresh, t.tRP),
+            _ => return None,
+        })
+    }
+
+    /// The rule of a pair that opens or closes a row.
+    fn row(&self) -> Option<(Rule, u64)> {
+        let Pair {
+            t, groups, a, b, ..
+        } = self;
+        Some(match (a.kind, b.kind) {
+            (Activate { .. }, Read { .. } | Write { .. }) if self.is_in_bank() => {
+                (Rule::ActivateToColumn, t.tRCD)
+            }
+            (Precharge, Activate { .. }) if self.is_in_bank() => (Rule::PrechargeToActivate, t.tRP),
+            (Activate { .. }, Activate { .. }) if self.is_in_rank() => {
+                (Rule::ActivateToActivate, self.in_group(groups.tRRD, t.tRRD))
+            }
+            _ => return None,
+        })
+    }
+
+    /// The rule of two accesses to open rows, or of one and an array write that goes on.
+    fn column(&self) -> Option<(Rule, u64)> {
+        let Pair {
+            t, groups, array, ..
+        } = self;
+        let column = |wait: u64| t.tBURST.max(self.in_group(wait, t.tCCD));
+        let [reads, writes] = groups.tCCD.map(column);
+        let turn = self.in_group(groups.tWTR, t.tWTR);
+        Some(match (self.a.kind, self.b.kind) {
+            (Read { .. }, Read { .. }) => (Rule::ReadToRead, reads + self.gap()),
+            (Write { .. }, Write { .. }) if self.is_in_bank() => {
+                (Rule::WriteToWriteSameBank, writes + array)
+            }
+            (Write { .. }, Write { .. }) => (Rule::WriteToWrite, writes + self.gap()),
+            (Read { .. }, Write { .. }) => {
+                let wait = (t.tCL + t.tBURST + t.tRTRS).saturating_sub(t.tCWD);
+                (Rule::ReadToWrite, wait)
+            }
+            (Write { .. }, Read { .. }) if self.is_in_bank() => {
+                let wait = t.tCWD + t.tBURST + turn + array;
+                (Rule::WriteToReadSameBank, wait)
+            }
+            (Resume, Read { .. }) if self.is_in_bank() => (Rule::WriteToReadSameBank, array + turn),
+            (Resume, Write { .. }) if self.is_in_bank() => (Rule::WriteToWriteSameBank, *array),
+            (Write { .. }, Read { .. }) if self.is_in_rank() => {
+                (Rule::WriteToRead, t.tCWD + t.tBURST + turn)
+            }
+            _ => return None,
+        })
+    }
+}
+
 /// Tells `demand` each rule on the distance from `a`, which writes the array for `array` cycles if it writes it at
 /// all, to the later `b`, with the least distance.
 pub(super) fn demands(
@@ -52,65 +162,22 @@ pub(super) fn demands(
     b: &Command,
     demand: &mut dyn FnMut(Rule, u64),
 ) {
-    use CommandKind::{Activate, Precharge, Read, Refresh, Resume, Write};
-    let same_rank = a.rank == b.rank;
-    let same_bank = same_rank && a.bank == b.bank;
-    let gap = if same_rank { 0 } else { t.tRTRS };
-    let same_group =
-        same_rank && u64::from(a.bank) % groups.count == u64::from(b.bank) % groups.count;
-    let long = |wait: u64, short: u64| if same_group { wait } else { short };
-    let [reads, writes] = groups.tCCD.map(|wait| t.tBURST.max(long(wait, t.tCCD)));
-    let turn = long(groups.tWTR, t.tWTR);
-
-    // Whether the command is for a bank that the refresh is for: the rank's, or one of each group.
-    let refreshed = |refresh: &Command, command: &Command| {
-        let set = |one: &Command| u64::from(one.bank) / groups.count;
-        same_rank && (groups.tRFCsb == 0 || set(refresh) == set(command))
+    let pair = Pair {
+        t,
+        groups,
+        a,
+        b,
+        array,
     };
-
-    match (a.kind, b.kind) {
-        (Refresh, _) if refreshed(a, b) && groups.tRFCsb > 0 => {
-            demand(Rule::AfterRefresh, groups.tRFCsb);
-        }
-        (Refresh, _) if refreshed(a, b) => demand(Rule::AfterRefresh, t.tRFC),
-        (Refresh, Refresh) if same_rank => demand(Rule::RefreshToRefresh, groups.tRFCsb),
-        (Refresh, Activate { .. }) if same_rank => {
-            demand(Rule::RefreshToActivate, groups.tREFSBRD);
-        }
-        (Activate { .. }, Refresh) if same_rank && groups.tRFCsb > 0 => {
-            demand(Rule::ActivateToRefresh, t.tRRD);
-        }
-
-        (Activate { .. }, Read { .. } | Write { .. }) if same_bank => {
-            demand(Rule::ActivateToColumn, t.tRCD)
-        }
-        (Precharge, Activate { .. }) if same_bank => demand(Rule::PrechargeToActivate, t.tRP),
-        (Precharge, Refresh) if refreshed(b, a) => demand(Rule::PrechargeToRefresh, t.tRP),
-        (Activate { .. }, Activate { .. }) if same_rank => {
-            demand(Rule::ActivateToActivate, long(groups.tRRD, t.tRRD));
-        }
-
-        (Read { .. }, Read { .. }) => demand(Rule::ReadToRead, reads + gap),
-        (Write { .. }, Write { .. }) if same_bank => {
-            demand(Rule::WriteToWriteSameBank, writes + array)
-        }
-        (Write { .. }, Write { .. }) => demand(Rule::WriteToWrite, writes + gap),
-        (Read { .. }, Write { .. }) => {
-            let wait = (t.tCL + t.tBURST + t.tRTRS).saturating_sub(t.tCWD);
-            demand(Rule::ReadToWrite, wait);
-        }
-        (Write { .. }, Read { .. }) if same_bank => {
-            demand(Rule::WriteToReadSameBank, t.tCWD + t.tBURST + turn + array);
-        }
-        (Resume, Read { .. }) if same_bank => demand(Rule::WriteToReadSameBank, array + turn),
-        (Resume, Write { .. }) if same_bank => demand(Rule::WriteToWriteSameBank, array),
-        (Write { .. }, Read { .. }) if same_rank => {
-            demand(Rule::WriteToRead, t.tCWD + t.tBURST + turn)
-        }
-        _ => {}
+    // Their kinds tell them apart, so at most one of the three has a rule.
+    for (rule, distance) in [pair.refresh(), pair.row(), pair.column()]
+        .into_iter()
+        .flatten()
+    {
+        demand(rule, distance);
     }
 
-    if same_bank
+    if pair.is_in_bank()
         && matches!(b.kind, Precharge | Resume)
         && let Some((rule, distance)) = to_precharge(t, a.kind, array)
     {
@@ -120,17 +187,17 @@ pub(super) fn demands(
     // A bank that closed itself did so when its precharge was legal, and needs tRP from then. The
     // same holds of an explicit precharge, by the rules before and after it, so there is no need
     // to know which of the two it was.
-    let opened =
-        same_bank && matches!(b.kind, Activate { .. }) || b.kind == Refresh && refreshed(b, a);
+    let opened = pair.is_in_bank() && matches!(b.kind, Activate { .. })
+        || b.kind == Refresh && pair.refreshes(b, a);
     if opened && let Some((_, distance)) = to_precharge(t, a.kind, array) {
         demand(Rule::AutoPrecharge, distance + t.tRP);
     }
 
     if let (Some((a_start, a_end)), Some((b_start, b_end))) = (data(t, a), data(t, b))
-        && b_end + gap > a_start
+        && b_end + pair.gap() > a_start
     {
         // Not wholly before: then wholly after, which so many cycles more would bring about.
-        let distance = (b.cycle - a.cycle + a_end + gap).saturating_sub(b_start);
+        let distance = (b.cycle - a.cycle + a_end + pair.gap()).saturating_sub(b_start);
         demand(Rule::Bus, distance);
     }
 }

@@ -7,7 +7,7 @@ use sardonyx_base::random::{SplitMix64, mix};
 use sardonyx_trace::Source;
 use sardonyx_trace::line::Line;
 
-use crate::handles::{Problem, problem};
+use crate::problem::{Problem, problem};
 
 /// At most this many lines are taken from a trace; then they come round again.
 const MOST: usize = 1 << 22;

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use crate::memory::Hosting;
+use crate::problem::{Problem, problem};
 
 const SLOTS: usize = 1 << INDEX_BITS;
 const INDEX_BITS: u32 = 12;
@@ -27,18 +28,6 @@ static TABLE: [Mutex<MemorySlot>; SLOTS] = [const {
 
 thread_local! {
     static ERROR: RefCell<CString> = RefCell::default();
-}
-
-pub struct Problem(pub String);
-
-impl<E: std::error::Error> From<E> for Problem {
-    fn from(error: E) -> Problem {
-        Problem(error.to_string())
-    }
-}
-
-pub fn problem<T>(what: impl Into<String>) -> Result<T, Problem> {
-    Err(Problem(what.into()))
 }
 
 /// The error of the calling thread's last failed call.

@@ -11,13 +11,15 @@ mod contents;
 mod handles;
 mod log;
 mod memory;
+mod problem;
 mod settings;
 
 use std::ffi::{CStr, c_char};
 use std::{ptr, slice};
 
-use handles::{Problem, guarded, problem, with};
+use handles::{guarded, with};
 use memory::Hosting;
+use problem::{Problem, problem};
 use sardonyx::machine::CoreFigures;
 use sardonyx::units::Time;
 

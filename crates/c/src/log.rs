@@ -8,7 +8,7 @@ use std::sync::{LazyLock, Mutex};
 
 use sardonyx::machine::hosted::{AnswerKind, Told};
 
-use crate::handles::{Problem, problem};
+use crate::problem::{Problem, problem};
 use crate::{SARDONYX_APPLICATION, SARDONYX_ASKED, SARDONYX_DONE, SARDONYX_PORT, sardonyx_request};
 
 pub const HEAD: &str = "view,event,tag,ps,bytes";

@@ -11,8 +11,8 @@ use sardonyx_crash::{Platform, survivors};
 use serde_json::json;
 
 use crate::contents::Drawn;
-use crate::handles::{Problem, problem};
 use crate::log::HostLog;
+use crate::problem::{Problem, problem};
 use crate::settings;
 use crate::{
     SARDONYX_COUNTER_ATOMIC, SARDONYX_COUNTERS, SARDONYX_FENCED, SARDONYX_FLUSHED,

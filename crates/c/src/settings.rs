@@ -3,7 +3,7 @@
 use sardonyx::machine::hosted::{HostOptions, Posted, Unwritten};
 
 use crate::contents::Drawn;
-use crate::handles::{Problem, problem};
+use crate::problem::{Problem, problem};
 
 /// The values of the host's own keys.
 pub struct Settings<'p> {

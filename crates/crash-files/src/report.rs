@@ -2,14 +2,14 @@
 
 use sardonyx_crash_test::recovery::ending::Ended;
 use sardonyx_crash_test::recovery::without_numbers;
-use sardonyx_crash_test::report::verdict;
 use sardonyx_crash_test::report::words::{extend, few};
+use sardonyx_crash_test::verdict;
 use serde_json::{Value, json};
 
-use crate::findings::{Cause, Explored};
 use crate::image_choice::{OperationPart, PASSES};
 use crate::model::{Class, Effect, EffectKind, Model};
 use crate::operations::{Act, Operation};
+use crate::search::findings::{Cause, Explored};
 use crate::search::reduce::Reduced;
 
 const NAMED: usize = 2;

@@ -3,7 +3,8 @@
 //!
 //! [`recording`] holds what a program did to its files and when that is persistent; [`images`] what a cut could leave;
 //! [`recovery`] the program's own recovery, run on one image; [`search`] which cuts and images are tried, as a
-//! [`question`] asks, and how a failure is reduced; [`report`] the findings, by line of code.
+//! [`question`] asks, and how a failure is reduced; [`report`] the findings, by line of code; [`verdict`] what they come
+//! to. Each knows only those further down: `report`, `search`, `question`, `images`, `recording`, `recovery`, `verdict`.
 //!
 //! `docs/crash-test/real-programs.md` tells the whole. Left out: bit errors, and reserve power that fails.
 
@@ -18,6 +19,7 @@ pub mod search;
 mod testing;
 #[cfg(test)]
 mod tests_rules;
+pub mod verdict;
 
 pub type Result<T, E = CrashTestError> = std::result::Result<T, E>;
 

@@ -18,15 +18,16 @@ use serde::Serialize;
 use crate::check::later_lives;
 use crate::check::whole_run::whole_run;
 use crate::check::{Checker, LiveLines};
+use crate::findings::Covered;
 use crate::history::run::Run;
 use crate::history::{History, HistoryError, Result, SetUp};
+use crate::one_run::OneRun;
 use crate::options::{Cuts, Options};
 use crate::panics::caught;
 use crate::platform::Survivors;
 use crate::verdict::coverage::{by_name, exercised};
-use crate::verdict::findings::Covered;
-use crate::verdict::report::{OneRun, Told};
-use crate::verdict::violation::{Kind, Tally};
+use crate::verdict::told::Told;
+use crate::violation::{Kind, Tally};
 use sardonyx::controller::layers::Guarantee;
 use sardonyx::machine::RunError;
 use sardonyx::mechanisms::Exercised;
@@ -147,6 +148,7 @@ impl Exhaustive {
                     options: &Options,
                     tally: &mut Tally| {
             let state = state_of(history, survivors);
+            // What follows from the same bytes and the same promises is the same, in whatever order they came about.
             if !later.borrow_mut().begun.insert(state) {
                 return Covered::default();
             }
@@ -163,6 +165,7 @@ impl Exhaustive {
         while let Some(chosen) = walk.next() {
             let (history, made) = match set_up.run(Holding::Chosen(chosen.clone())) {
                 Ok(lived) => lived,
+                // A run that panics is a finding of this order, and the others are tried all the same.
                 Err(HistoryError::Broken(what)) => {
                     found.ended(self.run.run(), chosen, &what);
                     continue;

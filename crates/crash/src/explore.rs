@@ -11,9 +11,9 @@ use rand_chacha::ChaCha8Rng;
 use crate::check::Checker;
 use crate::check::later_lives;
 use crate::check::whole_run::{WholeRun, whole_run};
+use crate::findings::ExploredCuts;
 use crate::history::History;
 use crate::options::{Cuts, Options};
-use crate::verdict::findings::ExploredCuts;
 
 const PIECE: u64 = 4096;
 
@@ -39,6 +39,7 @@ pub fn explore(
     let found: Mutex<BTreeMap<u64, ExploredCuts>> = Mutex::default();
     let whole: Mutex<Option<WholeRun>> = Mutex::default();
     let work = || {
+        // Images only move forward, and pieces are taken in order, so one checker serves all of a thread.
         let mut checker = Checker::new(history, options, &later_lives::live);
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -71,6 +72,7 @@ pub fn explore(
         return None;
     }
     let found = found.into_inner().expect("no thread panics");
+    // In the order of pieces and not of threads, so that the first violation of a kind is always the same one.
     let mut all = ExploredCuts::default();
     for piece in found.into_values() {
         all.covered.add(piece.covered);

@@ -1,8 +1,10 @@
-//! The options of an exploration: where the power is cut, what survives a cut, and how thoroughly each cut is checked.
+//! The options of an exploration: where the power is cut, what survives a cut, how thoroughly each cut is checked, and
+//! which attacks are made.
 
-use crate::attacker::report::Attacks;
 use crate::history::{History, HistoryError, Result};
 use crate::platform::{Platform, Tear};
+use sardonyx::controller::designs::Stack;
+use sardonyx::controller::layers::Refuses;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cuts {
@@ -73,5 +75,76 @@ impl Default for Options {
             attacks: None,
             threads: 0,
         }
+    }
+}
+
+sardonyx::names::named! {
+    /// What the attacker does.
+    Attack {
+        /// He inverts one bit of a line or of what lies beside it, or the same bit of two words.
+        Tamper = "tamper",
+        /// He lets two lines change places, each with its MAC.
+        Splice = "splice",
+        /// He puts back what a line was at an earlier look, with its MAC, its counter's line and that one's MAC, and all nodes.
+        Replay = "replay",
+        /// He puts back what all lines of a region were, with their MACs, and all nodes.
+        Region = "region",
+        /// He puts back all that the medium held at an earlier look.
+        Rollback = "rollback",
+    }
+}
+
+sardonyx::names::named! {
+    /// When he does it.
+    When {
+        /// After a power cut, before the recovery.
+        Off = "off",
+        /// While the recovery goes on that follows.
+        Recovering = "recovering",
+        /// Between two requests of a controller that has recovered.
+        Running = "running",
+    }
+}
+
+impl Attack {
+    pub fn is_refused_by(self, promises: Refuses) -> bool {
+        match self {
+            Attack::Tamper => promises.tamper,
+            Attack::Splice => promises.splice,
+            Attack::Replay | Attack::Region => promises.replay,
+            Attack::Rollback => promises.rollback,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attacks {
+    /// Cuts at which the attacker looks, spread evenly over the run.
+    pub looks: u64,
+    /// Attacks of each kind at each of these cuts, and as many in the run that follows.
+    pub each: u64,
+    pub one: Option<OneAttack>,
+}
+
+/// One attack, by the numbers that draw it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OneAttack {
+    pub look: u64,
+    pub when: When,
+    pub kind: Attack,
+    /// The number among the attacks of that kind at that look, from 0 on.
+    pub number: u64,
+}
+
+impl Attacks {
+    pub const USUAL: Attacks = Attacks {
+        looks: 10,
+        each: 8,
+        one: None,
+    };
+
+    /// The attacks of a plan over `stack` if the user names none: [`USUAL`](Self::USUAL) if it has integrity.
+    pub fn unless_said(stack: &Stack) -> Option<Attacks> {
+        (stack.integrity.power_fail.is_some()).then_some(Attacks::USUAL)
     }
 }

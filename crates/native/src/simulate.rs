@@ -11,7 +11,7 @@ use sardonyx::machine::recordings::{self, Options};
 use sardonyx::machine::{self, LEAST_WINDOWS, Outcome, Sampling, System, Threads, outcome};
 use sardonyx::medium::params::EngineParams;
 use sardonyx::stats::Cause;
-use sardonyx::trace::Level;
+use sardonyx::trace::{self, Level};
 use sardonyx_merge::timed::figures as timed_merging;
 use sardonyx_workload::timed;
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use crate::layers::settled;
 use crate::listeners::{CommandsFile, RequestsFile, TimelineFile};
 use crate::progress::Progress;
-use crate::sources::{Source, durability, yes};
+use crate::sources::{Program, Source, durability, yes};
 use crate::{bad, ended, read};
 
 /// A design over a source, on `copies` cores of a machine with some of its keys set; `warmup` requests, or
@@ -175,6 +175,84 @@ impl Job {
         Ok(outcome)
     }
 
+    fn run_program(
+        &self,
+        machine: &Machine,
+        program: &Program,
+        tell: Tell<'_>,
+    ) -> PyResult<Outcome> {
+        let total = program.transactions * u64::from(self.copies);
+        let durability = durability(&self.design, program.software_log)?;
+        let (spec, cores) = (program.spec(durability), self.copies as usize);
+        let warmup = self.warmup + self.share_of(program.transactions);
+        let system = timed::system(machine, &self.design, &spec, cores, warmup);
+        let mut tell = |done| tell(done, total);
+        self.play(system.map_err(bad)?, &mut tell, &machine.engine)
+    }
+
+    fn run_recorded(
+        &self,
+        machine: &Machine,
+        threads: Option<&Threads>,
+        tell: Tell<'_>,
+    ) -> PyResult<Outcome> {
+        let (copies, total) = self.opened()?;
+        let options = Options {
+            warmup: self.warmup + self.share_of_requests()?,
+            distinct: self.distinct,
+        };
+        let (design, count) = (&self.design, copies.len());
+        let (cores, system) = match threads {
+            None => {
+                let system = recordings::system(machine, design, copies, options);
+                (count, system)
+            }
+            Some(threads) => {
+                let system = recordings::by_thread(machine, design, copies, threads, options);
+                (count * threads.number(), system)
+            }
+        };
+        let of = machine.with_cores(cores);
+        self.play(
+            system.map_err(bad)?,
+            &mut |done| tell(done, total),
+            &of.engine,
+        )
+    }
+
+    fn run_sampled(
+        &self,
+        machine: &Machine,
+        sampling: &Sampling,
+        counted: Range<u64>,
+        tell: Tell<'_>,
+    ) -> PyResult<(Outcome, Value)> {
+        let (copies, total) = self.opened()?;
+        let options = Options {
+            warmup: counted.start,
+            distinct: self.distinct,
+        };
+        let system = recordings::system(machine, &self.design, copies, options);
+        let system = self.checked(system.map_err(bad)?);
+        let sample = system.sample(sampling, counted, &mut |done| tell(done, total));
+        let sample = sample.map_err(ended)?;
+        let sampled = told_sample(sampling, &sample);
+        Ok((sample.outcome, sampled))
+    }
+
+    /// The copies of the job's recordings, and their accesses in all.
+    fn opened(&self) -> PyResult<(Vec<trace::Source>, u64)> {
+        let own = |copy| if self.distinct == 1.0 { copy } else { 0 };
+        let copies = self
+            .source
+            .members()
+            .iter()
+            .flat_map(|member| (0..self.copies).map(move |copy| member.open_copy(own(copy))));
+        let copies = copies.collect::<PyResult<Vec<_>>>()?;
+        let total = copies.iter().map(|copy| copy.total()).sum();
+        Ok((copies, total))
+    }
+
     /// The sample that the job asks for, with the requests that count: those of all copies, after the warm-up.
     fn sampling(&self) -> PyResult<Option<(Sampling, Range<u64>)>> {
         let Some(asked) = self.sample else {
@@ -283,6 +361,9 @@ impl Job {
     }
 }
 
+/// Is told the records or transactions done and in all; false ends the run.
+type Tell<'t> = &'t (dyn Fn(u64, u64) -> bool + Sync);
+
 /// Run a job.
 #[pyfunction]
 pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> PyResult<String> {
@@ -290,57 +371,15 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
     let tell = Progress::listener(progress);
     let ran = py.detach(|| {
         let machine = Machine::load(&job.machine, &job.overrides).map_err(bad)?;
-        let Job { design, warmup, .. } = &job;
+        let design = &job.design;
         let threads = job.thread_cores()?;
         let sampling = job.sampling()?;
-        let mut sampled = None;
-        let outcome = match &job.source {
-            Source::Program(program) => {
-                let total = program.transactions * u64::from(job.copies);
-                let mut tell = |done| tell(done, total);
-                let durability = durability(design, program.software_log)?;
-                let (spec, cores) = (program.spec(durability), job.copies as usize);
-                let warmup = warmup + job.share_of(program.transactions);
-                let system = timed::system(&machine, design, &spec, cores, warmup);
-                job.play(system.map_err(bad)?, &mut tell, &machine.engine)?
-            }
-            source => {
-                let own = |copy| if job.distinct == 1.0 { copy } else { 0 };
-                let copies = source.members().iter().flat_map(|member| {
-                    (0..job.copies).map(move |copy| member.open_copy(own(copy)))
-                });
-                let copies = copies.collect::<PyResult<Vec<_>>>()?;
-                let total = copies.iter().map(|copy| copy.total()).sum();
-                let mut tell = |done| tell(done, total);
-                let distinct = job.distinct;
-                match sampling {
-                    None => {
-                        let warmup = warmup + job.share_of_requests()?;
-                        let options = Options { warmup, distinct };
-                        let cores = match &threads {
-                            None => copies.len(),
-                            Some(threads) => copies.len() * threads.number(),
-                        };
-                        let system = match &threads {
-                            None => recordings::system(&machine, design, copies, options),
-                            Some(threads) => {
-                                recordings::by_thread(&machine, design, copies, threads, options)
-                            }
-                        };
-                        let of = machine.with_cores(cores);
-                        job.play(system.map_err(bad)?, &mut tell, &of.engine)?
-                    }
-                    Some((sampling, counted)) => {
-                        let warmup = counted.start;
-                        let options = Options { warmup, distinct };
-                        let system = recordings::system(&machine, design, copies, options);
-                        let system = job.checked(system.map_err(bad)?);
-                        let sample = system.sample(&sampling, counted, &mut tell);
-                        let sample = sample.map_err(ended)?;
-                        sampled = Some(told_sample(&sampling, &sample));
-                        sample.outcome
-                    }
-                }
+        let (outcome, sampled) = match (&job.source, sampling) {
+            (Source::Program(program), _) => (job.run_program(&machine, program, &tell)?, None),
+            (_, None) => (job.run_recorded(&machine, threads.as_ref(), &tell)?, None),
+            (_, Some((sampling, counted))) => {
+                let (outcome, sampled) = job.run_sampled(&machine, &sampling, counted, &tell)?;
+                (outcome, Some(sampled))
             }
         };
         let mut told = json!({

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use pyo3::prelude::*;
 use sardonyx::ecc::FINGERPRINTS;
-use sardonyx::trace::{self, Format, ImportOptions, Spec, TraceError};
+use sardonyx::trace::{self, ImportOptions, Spec, TraceError};
 use serde_json::json;
 
 use crate::asked::traces::TraceConvert;
@@ -107,10 +107,7 @@ pub fn trace_convert(py: Python<'_>, asked: &str, progress: Option<&Progress>) -
         }
         (None, Some(foreign)) => {
             let source = trace::Source::open(src).map_err(bad)?;
-            let export = |tell: ProgressCallback<'_>| match foreign {
-                Format::NvMain => trace::export_nvmain(source, dst, tell),
-                _ => trace::export(source, dst, foreign, tell),
-            };
+            let export = |tell: ProgressCallback<'_>| trace::export(source, dst, foreign, tell);
             let exported = detached(py, progress, export)?;
             let (records, left_out) = (exported.requests, exported.left_out);
             Ok(json!({"records": records, "left_out": left_out}).to_string())

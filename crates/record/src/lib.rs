@@ -9,6 +9,7 @@ mod error;
 mod family;
 mod folder;
 pub mod grounds;
+mod lists;
 pub mod pages;
 pub mod program;
 mod provenance;

@@ -111,16 +111,8 @@ impl Session<'_> {
                 }
             }
             let failed = recorded[0].thread.is_finished() || problem.is_some();
-            let stopped = self.live.is_stopped();
-            if stopped || failed && status.is_none() {
-                let since = asked.get_or_insert_with(|| {
-                    // The program's own handler may end it in order.
-                    self.end_program(&child, stopped, false);
-                    Instant::now()
-                });
-                if since.elapsed() > GRACE || self.live.stops.load(Ordering::Relaxed) > 1 {
-                    self.end_program(&child, stopped, true);
-                }
+            if self.live.is_stopped() || failed && status.is_none() {
+                self.ask_to_end(&child, &mut asked);
             }
             if status.is_some() && recorded.iter().all(|r| r.thread.is_finished()) {
                 // A child may have begun just now.
@@ -154,6 +146,19 @@ impl Session<'_> {
             signal: status.signal().filter(|_| asked.is_none()),
             seconds,
         })
+    }
+
+    /// Asks the program to end, whose own handler may do so in order. It is killed if it was `asked` too long ago, or
+    /// if the user stops it again.
+    fn ask_to_end(&self, child: &Child, asked: &mut Option<Instant>) {
+        let stopped = self.live.is_stopped();
+        let since = asked.get_or_insert_with(|| {
+            self.end_program(child, stopped, false);
+            Instant::now()
+        });
+        if since.elapsed() > GRACE || self.live.stops.load(Ordering::Relaxed) > 1 {
+            self.end_program(child, stopped, true);
+        }
     }
 
     /// Asks the program to end, or ends it; with its children if the user wants no more of it.

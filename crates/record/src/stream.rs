@@ -1,6 +1,6 @@
 //! Turns one process's events into one trace file.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -9,11 +9,12 @@ use sardonyx_recorder::codec::{self, CacheContents, Decoder, RecorderEvent, Unde
 use sardonyx_recorder::maps::{FILE_LINES, FILES, ground_name};
 use sardonyx_trace::line::Virtual;
 use sardonyx_trace::{Contents, Op, Provenance, Record, TraceError, TraceWriter};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::error::{RecordError, Result};
 use crate::family::Family;
 use crate::grounds;
+use crate::lists::ProvenanceLists;
 use crate::pages::{self, Mapper, PAGE_LINES, PageFrames};
 use crate::request::Window;
 use crate::verified::{Verified, verify};
@@ -54,28 +55,6 @@ pub struct TraceStream {
     lost: Option<String>,
 }
 
-#[derive(Default)]
-struct ProvenanceLists {
-    /// The frames of pages, each after a number of records, if the plugin tells them.
-    placed: Vec<Value>,
-    threads: Vec<Value>,
-    files: Vec<Value>,
-    /// Places in the program, each with its caller's number plus 1.
-    sites: Vec<Value>,
-    modules: Vec<Value>,
-    /// Texts that were written to the descriptor, each after a number of records.
-    printed: Vec<Value>,
-    marks: Vec<Value>,
-    /// Ranges of records of system calls that make lines sure, from the first to before the second.
-    syncs: Vec<Value>,
-    /// Programs that this one became, each after a number of records.
-    execs: Vec<Value>,
-    /// The site at which each further program begins, with that program's number.
-    site_programs: Vec<(usize, u32)>,
-    /// Code that ran, by the program's number: maps each beginning to the address after the end.
-    ran: BTreeMap<u32, BTreeMap<u64, u64>>,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct RecordedTrace {
     pub path: PathBuf,
@@ -86,47 +65,6 @@ pub struct RecordedTrace {
     pub notes: Vec<String>,
     /// The comparison with the program's memory at its end, if it was wanted and the program ended in order.
     pub verified: Option<Verified>,
-}
-
-fn insert(ranges: &mut BTreeMap<u64, u64>, mut start: u64, mut end: u64) {
-    while let Some((&from, &to)) = ranges.range(..=end).next_back()
-        && to >= start
-    {
-        ranges.remove(&from);
-        (start, end) = (start.min(from), end.max(to));
-    }
-    ranges.insert(start, end);
-}
-
-impl ProvenanceLists {
-    /// The code of mapped files that ran, for each program: its number, the first address, and lengths that ran and did
-    /// not run, in turn. Only the number if the program's files are not known.
-    fn coverage(&self) -> Vec<Value> {
-        let told = |(program, ranges): (&u32, &BTreeMap<u64, u64>)| {
-            let mut of_files = BTreeMap::new();
-            for module in &self.modules {
-                if module["of_program"] == json!(program) {
-                    let [from, to] = ["start", "end"].map(|key| module[key].as_u64().unwrap_or(0));
-                    for (&start, &end) in ranges.range(..to) {
-                        if end > from {
-                            insert(&mut of_files, start.max(from), end.min(to));
-                        }
-                    }
-                }
-            }
-            let mut at = of_files.first_key_value().map_or(0, |(start, _)| *start);
-            let mut entry = vec![u64::from(*program), at];
-            for (start, end) in of_files {
-                if start > at {
-                    entry.push(start - at);
-                }
-                entry.push(end - start);
-                at = end;
-            }
-            json!(entry)
-        };
-        self.ran.iter().map(told).collect()
-    }
 }
 
 impl TraceStream {
@@ -255,11 +193,7 @@ impl TraceStream {
             RecorderEvent::Thread {
                 thread,
                 instructions,
-            } => {
-                let thread = self.family.thread(thread);
-                let thread = json!({"thread": thread, "instructions": instructions});
-                self.lists.threads.push(thread);
-            }
+            } => self.thread(thread, instructions),
             RecorderEvent::Site { parent, pc, locked } => self.site(parent, pc, locked),
             RecorderEvent::Module {
                 start,
@@ -267,19 +201,9 @@ impl TraceStream {
                 offset,
                 path,
             } => self.module(start, end, offset, &path),
-            RecorderEvent::Ran { start, end } => {
-                let program = self.family.program();
-                insert(self.lists.ran.entry(program).or_default(), start, end);
-            }
-            RecorderEvent::Printed(bytes) => {
-                // Each byte becomes a character, so that nothing is lost.
-                let text: String = bytes.iter().map(|&byte| char::from(byte)).collect();
-                self.lists.printed.push(json!([self.kept, text]));
-            }
-            RecorderEvent::Mark(text) => {
-                let mark = json!([self.kept, String::from_utf8_lossy(&text)]);
-                self.lists.marks.push(mark);
-            }
+            RecorderEvent::Ran { start, end } => self.lists.ran(self.family.program(), start, end),
+            RecorderEvent::Printed(bytes) => self.printed(&bytes),
+            RecorderEvent::Mark(text) => self.mark(&text),
             RecorderEvent::Synced {
                 thread,
                 site,
@@ -294,18 +218,8 @@ impl TraceStream {
                 execs,
             } => (self.family).child(process, parent, (sites, files, execs), self.kept),
             RecorderEvent::Forked(process) => self.family.forked(process),
-            RecorderEvent::Held { line, hash } => {
-                let line = self.family.line(line);
-                let line = self.pages.map(line).map_err(RecordError::new)?;
-                self.held.push((line, hash));
-            }
-            RecorderEvent::Note(text) => {
-                let note = String::from_utf8_lossy(&text).into_owned();
-                // Several processes may make one note.
-                if !self.notes.contains(&note) {
-                    self.notes.push(note);
-                }
-            }
+            RecorderEvent::Held { line, hash } => self.held(line, hash)?,
+            RecorderEvent::Note(text) => self.note(&text),
             RecorderEvent::Became(path) => self.became(&String::from_utf8_lossy(&path)),
             RecorderEvent::Lost(path) => {
                 self.becomes(Some(String::from_utf8_lossy(&path).into_owned()))
@@ -316,6 +230,38 @@ impl TraceStream {
             }
         }
         Ok(())
+    }
+
+    fn thread(&mut self, thread: u16, instructions: u64) {
+        let thread = self.family.thread(thread);
+        let thread = json!({"thread": thread, "instructions": instructions});
+        self.lists.threads.push(thread);
+    }
+
+    /// Each byte becomes a character, so that nothing is lost.
+    fn printed(&mut self, bytes: &[u8]) {
+        let text: String = bytes.iter().map(|&byte| char::from(byte)).collect();
+        self.lists.printed.push(json!([self.kept, text]));
+    }
+
+    fn mark(&mut self, text: &[u8]) {
+        let mark = json!([self.kept, String::from_utf8_lossy(text)]);
+        self.lists.marks.push(mark);
+    }
+
+    fn held(&mut self, line: u64, hash: u64) -> Result<()> {
+        let line = self.family.line(line);
+        let line = self.pages.map(line).map_err(RecordError::new)?;
+        self.held.push((line, hash));
+        Ok(())
+    }
+
+    /// Several processes may make one note.
+    fn note(&mut self, text: &[u8]) {
+        let note = String::from_utf8_lossy(text).into_owned();
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
     }
 
     fn gone(&mut self, line: u64, lines: u64) -> Result<()> {

@@ -7,14 +7,14 @@ use std::time::Instant;
 use sardonyx_crash_test::Result;
 use sardonyx_crash_test::recovery::damage::FORMS;
 use sardonyx_crash_test::recovery::ending::Ended;
-use sardonyx_crash_test::report::verdict::{self, Doubt, Reason};
+use sardonyx_crash_test::verdict::{self, Doubt, Reason};
 
-use crate::findings::Found;
 use crate::folder_copy::{Case, Worker};
 use crate::image_choice::FolderImage;
 use crate::operations::Operation;
 use crate::question::Question;
 use crate::recording::RecordedRun;
+use crate::search::findings::Found;
 
 /// The recovery is tried at this many cuts until it first copes.
 const STARTS: usize = 500;

@@ -10,10 +10,9 @@ use sardonyx_crash_test::recording::source::Sources;
 use sardonyx_crash_test::recovery::bench::ImageCopy;
 use sardonyx_crash_test::recovery::bench::{Tell, Trial};
 use sardonyx_crash_test::recovery::said;
-use sardonyx_crash_test::report::verdict::{Doubt, Reason};
+use sardonyx_crash_test::verdict::{Doubt, Reason};
 use sardonyx_crash_test::{CrashTestError, Result};
 
-use crate::findings::{Explored, Found};
 use crate::folder_copy::{Case, Worker};
 use crate::image_choice::ImagePlan;
 use crate::model::{Model, Platform};
@@ -22,6 +21,7 @@ use crate::question::Question;
 use crate::recording::tracing::{Run, record};
 use crate::recording::{Fault, RecordedRun};
 use crate::search::begin::{begin, nothing, nothing_sure, recorded_badly};
+use crate::search::findings::{Explored, Found};
 use crate::search::look::Search;
 
 /// At most this many calls are made to fail, each in a run of its own.

@@ -11,10 +11,10 @@ use sardonyx_crash_test::recovery::bench::Tell;
 use sardonyx_crash_test::recovery::ending::Ended;
 use sardonyx_crash_test::search::crew::{Lead, with_workers};
 
-use crate::findings::{Cause, Found};
 use crate::folder_copy::{Case, Worker};
 use crate::image_choice::{FolderImage, ImagePlan, OperationPart, PASSES};
 use crate::model::Class;
+use crate::search::findings::{Cause, Found};
 use crate::search::reduce::{Reduced, reduce};
 use crate::tree::FileTree;
 

@@ -3,5 +3,6 @@
 
 pub(crate) mod begin;
 pub mod explore;
+pub mod findings;
 pub(crate) mod look;
 pub mod reduce;

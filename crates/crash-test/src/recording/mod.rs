@@ -25,7 +25,7 @@ use crate::recording::pools::{Pool, places};
 use crate::recording::sites::Ran;
 use crate::recording::versions::words_of;
 use crate::recovery::ending::Ended;
-use crate::report::verdict::Doubt;
+use crate::verdict::Doubt;
 
 pub use crate::recording::events::{Act, Event};
 pub use crate::recording::sites::{Module, NOWHERE, Site};

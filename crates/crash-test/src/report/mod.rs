@@ -1,10 +1,8 @@
 //! The report for people and programs: violations grouped by cause, causes as lines of code.
 
 pub mod fate;
-pub mod findings;
 pub mod store;
 pub mod suspects;
-pub mod verdict;
 pub mod words;
 
 use std::sync::atomic::Ordering;
@@ -20,14 +18,14 @@ use crate::recording::pools;
 use crate::recording::source::{Frame, Sources};
 use crate::recording::{Act, LINE, NOWHERE, Recording};
 use crate::recovery::ending::Ended;
-use crate::report::findings::{Findings, NoStart};
 use crate::report::store::{Store, own_place};
 use crate::report::suspects::{Cause, causes, suspects, unflushed};
-use crate::report::verdict::{Doubt, Reason};
 use crate::report::words::{extend, few};
 use crate::search::explore::Explored;
+use crate::search::findings::{Findings, NoStart};
 use crate::search::reduce::Reduced;
 use crate::search::start::of_refusal;
+use crate::verdict::{self, Doubt, Reason};
 
 /// The place at which a thread is held back, in another order of threads.
 fn held(recording: &Recording, sources: &mut Option<Sources<'_>>) -> Option<String> {
@@ -408,9 +406,9 @@ fn in_units(recording: &Recording, name: &str) -> String {
 mod tests {
     use super::*;
     use crate::images::{Kind, WHOLE};
-    use crate::report::findings::Violation;
-    use crate::report::findings::{Findings, Round};
     use crate::report::suspects::weight;
+    use crate::search::findings::Violation;
+    use crate::search::findings::{Findings, Round};
     use crate::search::reduce::Reduced;
     use crate::testing::Do::{Clwb, Fence, Store as Stores};
     use crate::testing::{question, shared};

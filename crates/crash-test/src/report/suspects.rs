@@ -8,9 +8,9 @@ use crate::images::{Over, WHOLE};
 use crate::recording::lint;
 use crate::recording::source::{Frame, Sources};
 use crate::recording::{Act, Recording};
-use crate::report::findings::Violation;
 use crate::report::store::{Store, store};
 use crate::search::explore::Explored;
+use crate::search::findings::Violation;
 use crate::search::reduce::Reduced;
 
 pub(crate) struct Suspect<'a> {

@@ -17,12 +17,12 @@ use crate::recovery::bench::ImageCopy;
 use crate::recovery::bench::{Clock, Tell, Trial};
 use crate::recovery::ending::Ended;
 use crate::recovery::unknown_pool;
-use crate::report::findings::{Findings, NoStart};
-use crate::report::verdict::{Doubt, Reason};
+use crate::search::findings::{Findings, NoStart};
 use crate::search::judge::{Judge, Refusal, SearchState};
 use crate::search::prefixes::learn_oracle;
 use crate::search::rounds;
 use crate::search::undisturbed::undisturbed;
+use crate::verdict::{Doubt, Reason};
 use crate::{CrashTestError, Result};
 
 /// Refuses a recording without stores, or without anything that makes them persistent.

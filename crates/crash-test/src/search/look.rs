@@ -10,8 +10,8 @@ use crate::question::Question;
 use crate::recovery::Reason;
 use crate::recovery::bench::Tell;
 use crate::recovery::ending::Ended;
-use crate::report::findings::{Findings, Violation};
 use crate::search::crew::Lead;
+use crate::search::findings::{Findings, Violation};
 use crate::search::jobs::{PoolCrew, SearchJob, WorkerAnswer};
 use crate::search::judge::{Judge, Outcome, Refusal, SearchState};
 use crate::search::known_causes;
@@ -222,6 +222,8 @@ impl<'a> Search<'a> {
             Some((_, end)) => self.cut_from(end) + 1,
             None => u32::MAX,
         };
+        // Faults of use are worth more than another image of the same cut, so every cut has its first images before any
+        // has more.
         let made = (start, end);
         self.found.passes = 0;
         self.found.creation_passes = if creation { 0 } else { FIRST };
@@ -231,6 +233,7 @@ impl<'a> Search<'a> {
             }
             self.found.passes = number + 1;
         }
+        // Pools are made once and used for long, so cuts of their making come second.
         for number in 0..if creation { FIRST } else { 0 } {
             if !self.pass(crew, number, (0, start))? {
                 return Ok(());
@@ -418,8 +421,8 @@ mod tests {
     use super::*;
     use crate::interrupt::Interrupt;
     use crate::recovery::bench::Clock;
-    use crate::report::findings::Round;
     use crate::search::crew::{QUEUE, with_workers};
+    use crate::search::findings::Round;
     use crate::search::start::CLOSELY;
     use crate::testing::Do::{self, Clwb, Fence, Store};
     use crate::testing::{question, shared};

@@ -8,6 +8,7 @@
 pub mod crew;
 pub mod explore;
 pub mod fewest;
+pub mod findings;
 pub(crate) mod jobs;
 pub mod judge;
 pub(crate) mod known_causes;

@@ -14,8 +14,8 @@ use crate::recovery::bench::ImageCopy;
 use crate::recovery::damage::FORMS;
 use crate::recovery::ending::Ended;
 use crate::recovery::opened_files::Opened;
-use crate::report::verdict::{self, Reason};
 use crate::search::judge::{Judge, SearchState};
+use crate::verdict::{self, Reason};
 use crate::{CrashTestError, Result};
 
 /// Runs the recovery twice on the pool as the program left it: it must cope, and it must leave the program's own pool

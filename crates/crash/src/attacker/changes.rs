@@ -4,15 +4,15 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::rc::Rc;
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::attacker::knowledge::{Groups, Knowledge, Now, Seen};
-use crate::attacker::report::Attack;
+use crate::attacker::knowledge::{Knowledge, Now, Past, Seen, one_of};
+use crate::options::Attack;
+use crate::words::{number_of, word_of};
 use sardonyx::controller::layers::BESIDE;
-use sardonyx::line::{LINE_BYTES, Line, Place, ZERO_LINE};
+use sardonyx::line::{LINE_BYTES, Place, ZERO_LINE};
 use sardonyx::medium::image::Content;
 
 /// An unwritten line is looked for among this many lines after a place.
@@ -251,40 +251,50 @@ impl Knowledge<'_> {
                 }
                 format!("{} and all that it vouches for are", self.name(node))
             }
-            _ => {
-                let (line, mac) = [(true, true), (true, true), (true, false), (false, true)]
-                    [(dice.next_u64() % 4) as usize];
-                let depth = self.depth(dice);
-                let lowest = match chance == 7 && depth > 1 {
-                    true => dice.next_u64() as usize % depth,
-                    false => 0,
-                };
-                let mac = mac && self.kept_of(place).is_some();
-                let line = line || !mac;
-                if line {
-                    changes.put(place, look.old.lines.get(&place).copied());
-                }
-                if mac {
-                    self.put_back_mac(place, &look.old, &mut changes);
-                }
-                let above = (lowest..depth).filter_map(|level| self.over(place, level));
-                for node in above {
-                    changes.put(node, look.old.lines.get(&node).copied());
-                }
-                let levels = format!("levels {lowest} to {} above it", depth.max(1) - 1);
-                let parts = [
-                    (line, "itself".to_owned()),
-                    (mac, "its MAC".to_owned()),
-                    (lowest < depth, levels),
-                ];
-                format!("of {name}, {} are", listed(parts))
-            }
+            _ => self.branch(&mut changes, place, (&look, chance == 7), dice),
         };
         Some(Change {
             lines: changes.done(),
             region: self.region_of(place),
             what: format!("{what} as at position {}", look.old.position),
         })
+    }
+
+    /// Puts back a line of an earlier look, its MAC and nodes on its branch of the tree, or some of them, and tells so
+    /// in words. `above` may leave out the lowest nodes.
+    fn branch(
+        &self,
+        changes: &mut Changes,
+        place: Place,
+        (look, above): (&Past, bool),
+        dice: &mut ChaCha8Rng,
+    ) -> String {
+        let (line, mac) = [(true, true), (true, true), (true, false), (false, true)]
+            [(dice.next_u64() % 4) as usize];
+        let depth = self.depth(dice);
+        let lowest = match above && depth > 1 {
+            true => dice.next_u64() as usize % depth,
+            false => 0,
+        };
+        let mac = mac && self.kept_of(place).is_some();
+        let line = line || !mac;
+        if line {
+            changes.put(place, look.old.lines.get(&place).copied());
+        }
+        if mac {
+            self.put_back_mac(place, &look.old, changes);
+        }
+        let nodes = (lowest..depth).filter_map(|level| self.over(place, level));
+        for node in nodes {
+            changes.put(node, look.old.lines.get(&node).copied());
+        }
+        let levels = format!("levels {lowest} to {} above it", depth.max(1) - 1);
+        let parts = [
+            (line, "itself".to_owned()),
+            (mac, "its MAC".to_owned()),
+            (lowest < depth, levels),
+        ];
+        format!("of {}, {} are", self.name(place), listed(parts))
     }
 
     /// Puts back a line of an earlier look with its MAC and its version, and tells so in words. One time in two the
@@ -453,30 +463,6 @@ impl Knowledge<'_> {
         })
     }
 
-    /// Draws an earlier look: of the run, of a few acceptances ago, of the empty medium, or, in a run, of its
-    /// beginning. It comes with the places that have changed since.
-    fn look_back(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Past> {
-        let (far, near) = (self.before.len(), self.near.len());
-        let look = match dice.next_u64() % 16 {
-            // While a controller is at work no line becomes unwritten.
-            0 if !now.running => far + near,
-            0..6 if near > 0 => far + dice.next_u64() as usize % near,
-            _ => match dice.next_u64() as usize % (far + usize::from(now.running)) {
-                look if look == far => usize::MAX,
-                look => look,
-            },
-        };
-        let (old, groups) = match self.earlier(look) {
-            Some(old) => (old.clone(), self.differing(look, &now.seen)),
-            // No look has this number: the look is the one at which the run began, and only what the run has written
-            // differs.
-            None => (now.seen.clone(), Rc::default()),
-        };
-        let differs = |at: &&Place| now.get(**at) != old.lines.get(at);
-        let since: Vec<Place> = now.over.keys().filter(differs).copied().collect();
-        Some(Past { old, groups, since })
-    }
-
     fn depth(&self, dice: &mut ChaCha8Rng) -> usize {
         (dice.next_u64() % (self.levels as u64 + 1)) as usize
     }
@@ -508,36 +494,6 @@ impl Knowledge<'_> {
     }
 }
 
-struct Past {
-    old: Rc<Seen>,
-    groups: Rc<Groups>,
-    since: Vec<Place>,
-}
-
-impl Past {
-    fn places(&self) -> impl Iterator<Item = Place> + '_ {
-        let groups = self.groups.iter().flat_map(|(_, places)| places);
-        groups.chain(&self.since).copied()
-    }
-
-    /// Draws one of the places, of any region; two times in three one that the run has written. `known` leaves out what
-    /// the layers above the integrity do not know.
-    fn drawn(&self, known: bool, of: &Knowledge, dice: &mut ChaCha8Rng) -> Option<Place> {
-        let fits = |place: &Place| !known || of.is_known(*place);
-        if !self.since.is_empty() && !dice.next_u64().is_multiple_of(3) {
-            let since: Vec<Place> = self.since.iter().copied().filter(fits).collect();
-            if let Some(at) = dice.next_u64().checked_rem(since.len() as u64) {
-                return Some(since[at as usize]);
-            }
-        }
-        let groups = self.groups.iter().filter(|(_, places)| fits(&places[0]));
-        let groups: Vec<&(&str, Vec<Place>)> = groups.collect();
-        let number = dice.next_u64().checked_rem(groups.len() as u64)?;
-        let (_, places) = groups[number as usize];
-        Some(one_of(places, dice))
-    }
-}
-
 /// Draws a region, and then a line of it.
 fn any(
     groups: &[(&'static str, Vec<Place>)],
@@ -546,16 +502,6 @@ fn any(
     let number = dice.next_u64().checked_rem(groups.len() as u64)? as usize;
     let (region, places) = &groups[number];
     Some((region, one_of(places, dice)))
-}
-
-/// Draws one of `places`. The first and the last come oftener, because faults lie at ends.
-fn one_of(places: &[Place], dice: &mut ChaCha8Rng) -> Place {
-    let number = match dice.next_u64() % 8 {
-        0 => 0,
-        1 => places.len() - 1,
-        _ => (dice.next_u64() % places.len() as u64) as usize,
-    };
-    places[number]
 }
 
 fn listed<const N: usize>(parts: [(bool, String); N]) -> String {
@@ -605,18 +551,4 @@ impl<'n> Changes<'n> {
     fn done(self) -> Vec<(Place, Option<Content>)> {
         self.lines.into_iter().collect()
     }
-}
-
-pub(crate) fn number_of(line: &Line, bits: &Range<usize>) -> u64 {
-    let bit = |at: usize| u64::from(line[at / 8] >> (at % 8) & 1);
-    let numbered = bits.clone().enumerate();
-    numbered.fold(0, |all, (at, from)| all | bit(from) << at)
-}
-
-/// Reads a word of a line, or the bytes beside it.
-pub(crate) fn word_of(content: Option<&Content>, number: usize) -> [u8; 8] {
-    content.map_or([0; 8], |(line, beside)| match number {
-        BESIDE => beside.unwrap_or_default(),
-        number => line.as_chunks().0[number],
-    })
 }

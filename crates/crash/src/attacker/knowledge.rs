@@ -5,16 +5,18 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
 use rustc_hash::FxHashMap;
 
-use crate::attacker::changes::{number_of, word_of};
 use crate::history::History;
+use crate::words::{number_of, word_of};
 use sardonyx::controller::layers::PowerFail;
 use sardonyx::line::{Line, Place};
 use sardonyx::medium::image::{Content, Image};
 use sardonyx::plan::untimed::Untimed;
 
-pub type Held = BTreeMap<Place, Content>;
+pub type Contents = BTreeMap<Place, Content>;
 
 pub type Kept = (Line, [u8; 8]);
 
@@ -23,7 +25,7 @@ pub type Groups = Vec<(&'static str, Vec<Place>)>;
 /// The contents of the medium at a look, without what is on chip.
 pub struct Seen {
     pub position: u64,
-    pub lines: Held,
+    pub lines: Contents,
     pub all: Groups,
     /// The lines that the layers above the integrity know.
     pub known: Groups,
@@ -32,7 +34,7 @@ pub struct Seen {
 /// The medium as it is: the last look, and over it what a run has written since.
 pub struct Now {
     pub seen: Rc<Seen>,
-    pub over: Held,
+    pub over: Contents,
     /// Set while a controller is at work: then no line becomes unwritten.
     pub running: bool,
 }
@@ -41,7 +43,7 @@ impl Now {
     pub fn at_rest(seen: &Rc<Seen>) -> Now {
         Now {
             seen: seen.clone(),
-            over: Held::new(),
+            over: Contents::new(),
             running: false,
         }
     }
@@ -94,7 +96,7 @@ impl<'h> Knowledge<'h> {
             near: Vec::new(),
             empty: Rc::new(Seen {
                 position: 0,
-                lines: Held::new(),
+                lines: Contents::new(),
                 all: Groups::new(),
                 known: Groups::new(),
             }),
@@ -111,7 +113,7 @@ impl<'h> Knowledge<'h> {
         let reached = |place: &Place| !on_chip.is_some_and(|region| region.contains(*place));
         let lines = image.written_lines().filter(|(place, _)| reached(place));
         let lines = lines.map(|(place, line)| (place, (line, image.sideband(place))));
-        let lines: Held = lines.collect();
+        let lines: Contents = lines.collect();
         let all = self.grouped(lines.keys().copied());
         let known = all.iter().filter(|(_, places)| self.is_known(places[0]));
         Seen {
@@ -233,4 +235,69 @@ impl<'h> Knowledge<'h> {
         let (region, line) = self.history.layout().name_of(place);
         format!("line {line} of {region}")
     }
+
+    /// Draws an earlier look: of the run, of a few acceptances ago, of the empty medium, or, in a run, of its
+    /// beginning. It comes with the places that have changed since.
+    pub fn look_back(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Past> {
+        let (far, near) = (self.before.len(), self.near.len());
+        let look = match dice.next_u64() % 16 {
+            // While a controller is at work no line becomes unwritten.
+            0 if !now.running => far + near,
+            0..6 if near > 0 => far + dice.next_u64() as usize % near,
+            _ => match dice.next_u64() as usize % (far + usize::from(now.running)) {
+                look if look == far => usize::MAX,
+                look => look,
+            },
+        };
+        let (old, groups) = match self.earlier(look) {
+            Some(old) => (old.clone(), self.differing(look, &now.seen)),
+            // No look has this number: the look is the one at which the run began, and only what the run has written
+            // differs.
+            None => (now.seen.clone(), Rc::default()),
+        };
+        let differs = |at: &&Place| now.get(**at) != old.lines.get(at);
+        let since: Vec<Place> = now.over.keys().filter(differs).copied().collect();
+        Some(Past { old, groups, since })
+    }
+}
+
+/// An earlier look, with the places that have changed since.
+pub struct Past {
+    pub old: Rc<Seen>,
+    pub groups: Rc<Groups>,
+    pub since: Vec<Place>,
+}
+
+impl Past {
+    pub fn places(&self) -> impl Iterator<Item = Place> + '_ {
+        let groups = self.groups.iter().flat_map(|(_, places)| places);
+        groups.chain(&self.since).copied()
+    }
+
+    /// Draws one of the places, of any region; two times in three one that the run has written. `known` leaves out what
+    /// the layers above the integrity do not know.
+    pub fn drawn(&self, known: bool, of: &Knowledge, dice: &mut ChaCha8Rng) -> Option<Place> {
+        let fits = |place: &Place| !known || of.is_known(*place);
+        if !self.since.is_empty() && !dice.next_u64().is_multiple_of(3) {
+            let since: Vec<Place> = self.since.iter().copied().filter(fits).collect();
+            if let Some(at) = dice.next_u64().checked_rem(since.len() as u64) {
+                return Some(since[at as usize]);
+            }
+        }
+        let groups = self.groups.iter().filter(|(_, places)| fits(&places[0]));
+        let groups: Vec<&(&str, Vec<Place>)> = groups.collect();
+        let number = dice.next_u64().checked_rem(groups.len() as u64)?;
+        let (_, places) = groups[number as usize];
+        Some(one_of(places, dice))
+    }
+}
+
+/// Draws one of `places`. The first and the last come oftener, because faults lie at ends.
+pub fn one_of(places: &[Place], dice: &mut ChaCha8Rng) -> Place {
+    let number = match dice.next_u64() % 8 {
+        0 => 0,
+        1 => places.len() - 1,
+        _ => (dice.next_u64() % places.len() as u64) as usize,
+    };
+    places[number]
 }

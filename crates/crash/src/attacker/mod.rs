@@ -8,8 +8,8 @@
 
 pub(crate) mod changes;
 pub(crate) mod knowledge;
+pub(crate) mod outcome;
 pub(crate) mod recovery;
-pub(crate) mod report;
 pub(crate) mod run;
 
 use std::collections::BTreeMap;
@@ -23,13 +23,13 @@ use self::changes::Change;
 use self::knowledge::{Knowledge, Now, Seen};
 use self::recovery::Strike;
 use self::run::AttackRequest;
-use crate::attacker::report::{Attack, Attacked, Attacks, OneAttack, UndetectedAttack, When};
+use crate::attacker::outcome::{Attacked, UndetectedAttack};
 use crate::history::History;
-use crate::options::Options;
+use crate::options::{Attack, Attacks, OneAttack, Options, When};
+use crate::pads::{self, Pads};
 use crate::panics::caught;
 use crate::platform::{Changed, Survivors, write_drained};
-use crate::secrecy::{self, Pads};
-use crate::verdict::violation::Kind;
+use crate::violation::Kind;
 use sardonyx::controller::Write;
 use sardonyx::controller::integrity::{VERIFY, Verify};
 use sardonyx::line::{Line, Logical};
@@ -383,7 +383,7 @@ impl<'h> Attacker<'h> {
         }
         let position = self.survivors.position();
         let is_global = history.has_global_counter();
-        let written = secrecy::written(&untimed, 0, history.held());
+        let written = pads::written(&untimed, 0, history.held());
         let mut clashes = written.iter().filter_map(|new| {
             let is_known =
                 |counter: &u64| is_global && history.pads.within_reach(*counter, position) > 0;

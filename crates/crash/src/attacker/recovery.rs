@@ -9,8 +9,9 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::attacker::changes::Change;
 use crate::attacker::knowledge::{Knowledge, Now, Seen};
-use crate::attacker::report::{Attack, Attacked, When};
+use crate::attacker::outcome::Attacked;
 use crate::attacker::{Attacker, Used, write_past};
+use crate::options::{Attack, When};
 use crate::panics::caught;
 use crate::platform::write_drained;
 use sardonyx::controller::Controller;

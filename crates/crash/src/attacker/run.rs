@@ -10,9 +10,10 @@ use sardonyx_base::random::mix;
 
 use crate::attacker::changes::Change;
 use crate::attacker::knowledge::{Now, Seen};
+use crate::attacker::outcome::Attacked;
 use crate::attacker::recovery::Strike;
-use crate::attacker::report::{Attack, Attacked, When};
 use crate::attacker::{Attacker, Used, write_past};
+use crate::options::{Attack, When};
 use crate::panics::caught;
 use sardonyx::controller::{Class, Controller, Write};
 use sardonyx::line::{Line, Logical};

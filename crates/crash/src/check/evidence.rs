@@ -5,7 +5,7 @@ use crate::check::Checker;
 use crate::history::History;
 use crate::history::golden::Expected;
 use crate::platform::drain_over;
-use crate::verdict::violation::{Kind, Violation};
+use crate::violation::{Kind, Violation};
 use sardonyx::line::{LINE_BYTES, Line, ZERO_LINE};
 use sardonyx::machine::{UntimedMemory, noise, read_untimed};
 use sardonyx_workload::{DurabilityKind, LoggedItems};

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::history::History;
 use crate::platform::Platform;
-use crate::verdict::violation::{Kind, Violation};
+use crate::violation::{Kind, Violation};
 use sardonyx::line::{Line, Place, ZERO_LINE};
 use sardonyx::plan::journal::{Event, MediumWrite};
 use sardonyx::plan::merged;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::check::Checker;
 use crate::history::golden::Window;
+use crate::pads::{self, Encrypted};
 use crate::panics::caught;
-use crate::secrecy::{self, Encrypted};
-use crate::verdict::violation::{Kind, Violation};
+use crate::violation::{Kind, Violation};
 use sardonyx::line::Place;
 
 impl Checker<'_> {
@@ -19,7 +19,7 @@ impl Checker<'_> {
         }
         let position = self.survivors.position();
         let untimed = &self.survivors.untimed;
-        let written = secrecy::written(untimed, 0, self.history.held());
+        let written = pads::written(untimed, 0, self.history.held());
         let mut report = |kind, place, what| {
             self.secrets.push(Violation {
                 place: Some(place),
@@ -31,7 +31,7 @@ impl Checker<'_> {
         if let Some((place, what)) = written.iter().find_map(clash) {
             report(Kind::PadReused, place, format!("after the cut, {what}"));
         }
-        if full && let Some((place, what)) = secrecy::pieces_after(pads, &written, position) {
+        if full && let Some((place, what)) = pads::pieces_after(pads, &written, position) {
             report(Kind::PadReused, place, format!("after the cut, {what}"));
         }
         let bare = |new: &Encrypted| Some((new.place, new.bare()?));

@@ -5,15 +5,15 @@ use sardonyx_base::random::mix;
 
 use crate::check::Checker;
 use crate::check::whole_run::whole_run;
+use crate::explanation::explain;
+use crate::findings::{Covered, ExploredCuts};
 use crate::history::golden::Golden;
 use crate::history::{History, Life};
 use crate::options::{Cuts, Options};
+use crate::pads::{self, Encrypted};
 use crate::panics::caught;
 use crate::platform::{Survivors, drain_over};
-use crate::secrecy::{self, Encrypted};
-use crate::verdict::explanation::explain;
-use crate::verdict::findings::{Covered, ExploredCuts};
-use crate::verdict::violation::{Kind, Tally, Violation};
+use crate::violation::{Kind, Tally, Violation};
 use sardonyx::controller::layers::Guarantee;
 use sardonyx::machine::{RunError, UntimedMemory, read_untimed};
 use sardonyx::medium::image::Image;
@@ -46,7 +46,7 @@ fn drained(history: &History, survivors: &Survivors) -> (Image, Vec<Encrypted>) 
     let mut untimed = Untimed::new(image);
     let mut controller = drain_over(history, &mut untimed, &lines);
     untimed.plan(|plan| controller.flush(plan));
-    let encrypted = secrecy::written(&untimed, 0, history.held());
+    let encrypted = pads::written(&untimed, 0, history.held());
     untimed.settle();
     (untimed.into_image(), encrypted)
 }

@@ -19,14 +19,14 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 use sardonyx_base::random::mix;
 
+use crate::findings::{Covered, ExploredCuts};
 use crate::history::History;
 use crate::history::golden::{Expected, Window};
 use crate::options::Options;
 use crate::panics::caught;
 use crate::platform::places::Mapped;
 use crate::platform::{Changed, Survivors, Tear, Whole};
-use crate::verdict::findings::{Covered, ExploredCuts};
-use crate::verdict::violation::{Kind, Tally, Violation};
+use crate::violation::{Kind, Tally, Violation};
 use sardonyx::controller::Controller;
 use sardonyx::controller::layers::Guarantee;
 use sardonyx::line::Place;
@@ -182,6 +182,7 @@ impl<'h> Checker<'h> {
     }
 
     pub fn step(&mut self) {
+        // The same bytes recover as they did at the cut before; only what has to be there may differ.
         self.happen();
         if !self.changed.is_empty() {
             let full = self
@@ -222,6 +223,7 @@ impl<'h> Checker<'h> {
                 }
             }
             Event::Ready { .. } => {
+                // The writes of a request persist before the request is accepted as a whole, so its content may show from here on.
                 let newest = journal.accepted_by(event).last();
                 let until = newest.map_or(0, |newest| newest.order);
                 while (journal.handled.get(self.handled)).is_some_and(|h| h.order <= until) {

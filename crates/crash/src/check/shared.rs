@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::check::Checker;
 use crate::history::shared::{Joint, Who};
-use crate::verdict::violation::Kind;
+use crate::violation::Kind;
 use sardonyx::controller::Controller;
 use sardonyx::machine::UntimedMemory;
 

@@ -1,7 +1,8 @@
 //! Capacity: machines that a run fills, whose medium or hardware log has as much room as the programs take, or less.
 
+use crate::history::error::{HistoryError, Result};
 use crate::history::golden::Golden;
-use crate::history::{HistoryError, Result, adverse, set_up};
+use crate::history::machine::{adverse, set_up};
 use crate::panics::caught;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
@@ -13,15 +14,10 @@ use sardonyx::medium::layout::Layout;
 use sardonyx::medium::params::CRASH_SHORT;
 use sardonyx::plan::journal::Journal;
 use sardonyx::plan::script::Scripting;
-use sardonyx::settings::Settings;
 use sardonyx_workload::ProgramSpec;
 
 /// At most this many places or buckets are taken away beyond those asked for, until a run ends for want of them.
 const MOST_NARROWED: u64 = 16;
-
-pub(crate) fn may_fill(settings: &Settings) -> bool {
-    settings.get(&CRASH_SHORT) > 0
-}
 
 /// Takes places or buckets away from `machine`, so many that `specs` fill it. The number in use depends on which lines
 /// share and on who goes first, so a run with enough of them tells it; where the run has to end, further runs tell with
@@ -64,32 +60,21 @@ pub(crate) fn narrow(
     if short > most {
         return Err(HistoryError::Short { short, most });
     }
-    let take = |machine: &mut Machine, (places_less, buckets_less): (u64, u64)| {
-        if buckets > 0 {
-            let there = (buckets + 1).saturating_sub(buckets_less);
-            machine.settings.set(&BUCKETS, there.max(1));
-        }
-        if places > 0 {
-            // A log has places of its own, beyond those of the programs' lines.
-            let mut layout = Layout::new(lines);
-            drop(stack.build(&machine.settings, &mut layout));
-            let there = layout.data_lines();
-            // Places that hold contents of others' lines are none of ours.
-            let needed = least_lines(places.saturating_sub(places_less), &machine.settings);
-            let retired = there - needed.min(there);
-            machine.settings.set(&RETIRED, retired);
-        }
+    let used = Used {
+        lines,
+        places,
+        buckets,
     };
     // Setup needs places as well, so a run with as few as would end it may not even begin.
     let mut begins = 0;
     for less in (short..short + MOST_NARROWED).chain((1..short).rev()) {
-        take(machine, (less, less));
+        used.take(machine, &stack, (less, less));
         match run(machine) {
             Ok(narrowed) if short == 1 => {
                 // The run may have ended because the log was full: it gets its buckets back, so that only the medium is
                 // short.
                 if narrowed.ended.is_some() && places > 0 {
-                    take(machine, (less, 0));
+                    used.take(machine, &stack, (less, 0));
                 }
                 return Ok(());
             }
@@ -99,6 +84,33 @@ pub(crate) fn narrow(
             Err(why) => return Err(why),
         }
     }
-    take(machine, (begins, begins));
+    used.take(machine, &stack, (begins, begins));
     Ok(())
+}
+
+/// The room that a run with enough of it uses, in a medium of so many lines.
+struct Used {
+    lines: u64,
+    places: u64,
+    buckets: u64,
+}
+
+impl Used {
+    /// Leaves `machine` so many places and buckets less than are used.
+    fn take(&self, machine: &mut Machine, stack: &Stack, (places_less, buckets_less): (u64, u64)) {
+        if self.buckets > 0 {
+            let there = (self.buckets + 1).saturating_sub(buckets_less);
+            machine.settings.set(&BUCKETS, there.max(1));
+        }
+        if self.places > 0 {
+            // A log has places of its own, beyond those of the programs' lines.
+            let mut layout = Layout::new(self.lines);
+            drop(stack.build(&machine.settings, &mut layout));
+            let there = layout.data_lines();
+            // Places that hold contents of others' lines are none of ours.
+            let needed = self.places.saturating_sub(places_less);
+            let needed = least_lines(needed, &machine.settings);
+            machine.settings.set(&RETIRED, there - needed.min(there));
+        }
+    }
 }

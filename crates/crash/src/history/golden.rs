@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use rustc_hash::FxHashMap;
 
 use crate::history::shared::Joint;
-use crate::verdict::violation::Kind;
+use crate::violation::Kind;
 use sardonyx::line::{Class, Line, Lines, Logical, Virtual, ZERO_LINE};
 use sardonyx::machine::{Batch, OpKind, OpSource, PAGE_LINES, RunError};
 use sardonyx::plan::journal::Mark;

@@ -3,107 +3,49 @@
 
 pub(crate) mod capacity;
 pub(crate) mod classes;
+mod error;
 pub(crate) mod golden;
-pub(crate) mod recording;
-pub(crate) mod repeat;
+pub(crate) mod machine;
 pub(crate) mod run;
 pub(crate) mod shared;
 
 use std::sync::Arc;
 
-pub use repeat::{Again, Crowded, Handling};
+use crate::history::capacity::narrow;
+pub use error::{HistoryError, Result};
 
-use crate::history::capacity::{may_fill, narrow};
 use crate::history::golden::{Expected, Golden};
+use crate::history::machine::{adverse, fresh, may_fill, obliging, set_up, shrink};
 use crate::history::shared::Joint;
+use crate::pads::{Before, Encrypted, Held, Pads};
 use crate::panics::caught;
-use crate::secrecy::{self, Before, Encrypted, Held, Pads};
 use rustc_hash::FxHashMap;
 
-use sardonyx::config::{ConfigError, Machine};
-use sardonyx::controller::designs::{self, Stack, UnknownDesign};
+use sardonyx::config::Machine;
+use sardonyx::controller::designs::Stack;
 use sardonyx::controller::integrity::{MAC_PLACE, MINOR_BITS, MacPlace};
 use sardonyx::controller::layers::{Counters, Guarantee, Placement, PowerFail};
 use sardonyx::controller::mapping::places::least_lines;
-use sardonyx::controller::{Class, Controller, Write};
-use sardonyx::exhausted::Exhausted;
-use sardonyx::line::{LINE_BYTES, Line, Logical, Persist, Place};
-use sardonyx::machine::{Adversity, OpSource, RunError, System, Warmup, write_untimed};
+use sardonyx::controller::{Class, Controller};
+use sardonyx::line::{Line, Persist, Place};
+use sardonyx::machine::{OpSource, RunError};
 use sardonyx::mechanisms::{
     BESIDE, Exercised, HANDED_LINE, MIXED_COUNTER_LINE, SHARED_COUNTER_LINE,
 };
 use sardonyx::medium::image::Image;
 use sardonyx::medium::layout::{CounterLines, Layout};
 use sardonyx::medium::params::MERGE;
-use sardonyx::medium::params::{CRASH_CACHED, CRASH_FIRST, CRASH_SPARE, CacheLevel};
-use sardonyx::memory::Memory;
+use sardonyx::medium::params::{CRASH_FIRST, CRASH_SPARE};
+use sardonyx::plan::Holding;
 use sardonyx::plan::journal::{Event, Journal, Mark};
 use sardonyx::plan::orders::Choice;
 use sardonyx::plan::script::Scripting;
 use sardonyx::plan::start_gap::StartGap;
 use sardonyx::plan::untimed::Untimed;
-use sardonyx::plan::{At, Holding};
 use sardonyx::settings::Settings;
 use sardonyx_workload::{ProgramSpec, SpecError, Workload};
 
 const PAGE_LINES: u64 = 64;
-
-pub type Result<T, E = HistoryError> = std::result::Result<T, E>;
-
-#[derive(Debug, thiserror::Error)]
-pub enum HistoryError {
-    #[error(transparent)]
-    Design(#[from] UnknownDesign),
-    #[error(transparent)]
-    Program(#[from] SpecError),
-    #[error(transparent)]
-    Run(#[from] RunError),
-    #[error(transparent)]
-    Exhausted(#[from] Exhausted),
-    #[error(transparent)]
-    Machine(#[from] ConfigError),
-    #[error(
-        "the run needs about {:.1} GiB of memory, and {:.1} GiB are free; give a smaller footprint, or \
-         fewer transactions or cores",
-        *needed as f64 / (1u64 << 30) as f64, *free as f64 / (1u64 << 30) as f64
-    )]
-    Memory {
-        /// The bytes that the run needs.
-        needed: u64,
-        free: u64,
-    },
-    #[error(
-        "the programs' {end} lines do not fit in the machine's {there}; give a smaller footprint, fewer transactions \
-         or cores, or a larger machine"
-    )]
-    Room {
-        /// The line after the last one of the programs.
-        end: u64,
-        there: u64,
-    },
-    #[error(
-        "pages.crash_short = {short}: is more than the run has places or buckets; give {most} at most"
-    )]
-    Short {
-        /// The value as it was set.
-        short: u64,
-        most: u64,
-    },
-    /// At an overflow of versions a scheme writes the MACs beside 63 other lines anew, and the lines with them. What a
-    /// cut leaves of that is not what the schemes promise.
-    #[error(
-        "{design} cannot be cut under integrity.mac_place=beside with versions that overflow; give \
-         integrity.minor_bits=0 too, or integrity.mac_place=region"
-    )]
-    OverflowBeside {
-        /// The design.
-        design: String,
-    },
-    #[error("the run ends early, which is a bug in the design or in Sardonyx: {0}")]
-    Broken(String),
-    #[error("{0}")]
-    Cuts(String),
-}
 
 /// One timed run of programs on a design, and what a power cut could leave of it.
 pub struct History {
@@ -128,9 +70,9 @@ pub struct History {
     pub placement: Placement,
     /// The lines of each core as they read at first, if that is not what setup wrote.
     found: Vec<Vec<Line>>,
-    stack: Stack,
+    pub stack: Stack,
     /// The machine's settings, with small caches on chip.
-    small: Arc<Settings>,
+    pub small: Arc<Settings>,
     counters: Option<CounterLines>,
     layout: Arc<Layout>,
     held: Held,
@@ -575,10 +517,6 @@ impl History {
         &self.held
     }
 
-    pub fn stack(&self) -> &Stack {
-        &self.stack
-    }
-
     /// The number of lines of the data region, which begins the medium.
     pub fn data_lines(&self) -> u64 {
         self.machine.engine.medium.geometry.lines()
@@ -597,117 +535,4 @@ impl History {
     pub fn core_of(&self, line: u64) -> Option<usize> {
         self.programs.iter().position(|p| p.region.contains(line))
     }
-}
-
-/// Runs `sources`, one a core, over `image` under the fresh `controller`, on a machine as adversarial as its
-/// instructions allow. Returns the journal and the choices made.
-pub(crate) fn adverse<'s>(
-    machine: &Machine,
-    (design, controller, layout): (&str, Controller, Layout),
-    image: Image,
-    sources: Vec<Box<dyn OpSource + 's>>,
-    (seed, scripting): (u64, &Scripting),
-) -> Result<(Box<Journal>, Vec<Choice>), RunError> {
-    let mut adversity = Adversity::new(seed, scripting);
-    let delays = adversity.seed();
-    let mut machine = machine.clone();
-    let level = |lines: usize, ways: usize| CacheLevel {
-        bytes: (lines * LINE_BYTES) as u64,
-        ways,
-        ..CacheLevel::default()
-    };
-    let (lines, own, ways) = match machine.settings.get(&CRASH_CACHED) as usize {
-        0 => (adversity.cached_lines, adversity.cached_lines / 4, [4, 8]),
-        // With one way a line also goes if another core wants its set between a store and its write-back.
-        few @ 1..8 => (few.next_power_of_two(), 1, [1, 1]),
-        // The last level has fewer ways than L1, so a line that it gives up is often still in use in L1.
-        few => (few.next_power_of_two(), few.next_power_of_two() / 2, [8, 2]),
-    };
-    machine.caches.l1 = level(own, ways[0]);
-    machine.caches.l2 = CacheLevel::default();
-    machine.caches.llc = level((lines * sources.len()).next_power_of_two(), ways[1]);
-    let holding = Holding::Drawn(delays, scripting.clone());
-    let memory = Memory::recovering(&machine, design, controller, layout, image, holding);
-    let sources = sources.into_iter();
-    let sources = sources.map(|source| adversity.pausing(source)).collect();
-    let system = System::of_programs(&machine, memory, sources, Warmup::Requests(0))?;
-    let system = system.under(adversity);
-    match may_fill(&machine.settings) {
-        true => system.record_until_full(),
-        false => system.record(),
-    }
-}
-
-/// Runs `sources` on a machine without adversity: nothing leaves the caches by itself, no operation waits without a
-/// reason, and writes are `held`. Returns the journal and the choices made.
-fn obliging<'s>(
-    machine: &Machine,
-    (design, controller, layout): (&str, Controller, Layout),
-    image: Image,
-    sources: Vec<Box<dyn OpSource + 's>>,
-    held: Holding,
-) -> Result<(Box<Journal>, Vec<Choice>), RunError> {
-    let memory = Memory::recovering(machine, design, controller, layout, image, held);
-    System::of_programs(machine, memory, sources, Warmup::Requests(0))?.record()
-}
-
-/// Shrinks the medium to `lines` lines and `spare` rows: untouched lines show nothing, and a recovery scans all tables
-/// that there are.
-pub(crate) fn shrink(machine: &mut Machine, lines: u64, spare: u64) {
-    let geometry = &mut machine.engine.medium.geometry;
-    let row = geometry.channels * geometry.ranks * geometry.banks * geometry.columns;
-    geometry.rows = geometry.rows.min(lines.div_ceil(row) + spare);
-}
-
-pub(crate) fn fresh(settings: &Settings) -> Settings {
-    let mut settings = settings.clone();
-    for key in designs::caches() {
-        let mut cache = settings.cache(key);
-        if key.is_of_lines() {
-            (cache.bytes, cache.ways) = (4096, 4);
-        } else {
-            cache.bytes = cache.bytes.min(1024);
-        }
-        settings.set_cache(key, cache);
-    }
-    settings
-}
-
-/// Returns the medium after all programs' setup and an orderly shutdown, and the lines encrypted there.
-pub(crate) fn set_up(
-    machine: &Machine,
-    stack: &Stack,
-    programs: &[Golden],
-) -> Result<(Image, Vec<Encrypted>)> {
-    let data_lines = machine.engine.medium.geometry.lines();
-    let mut layout = Layout::new(data_lines);
-    // Setup begins with small numbers: counters and versions that begin elsewhere do so in the run.
-    let mut settings = machine.settings.clone();
-    let layers = stack.layers().into_iter();
-    let limits = layers.flat_map(|layer| layer.about().limits);
-    for key in limits.filter_map(|limit| limit.begins) {
-        settings.remove(key.name());
-    }
-    let mut controller = stack.build(&settings, &mut layout);
-    let mut untimed = Untimed::new(match machine.settings.get(&CRASH_FIRST) {
-        0 => Image::new(),
-        _ => Image::sparse(),
-    });
-    // A program that all cores share is set up once, as the first core's.
-    let first_only = programs.first().is_some_and(|p| p.joint().is_some());
-    let count = if first_only { 1 } else { programs.len() };
-    for program in programs[..count].iter().map(|program| &program.expected) {
-        for (line, data) in program.region.iter().zip(&program.initial) {
-            let class = program.class_of(line);
-            let write = Write::new(Logical(line), At::past(data));
-            write_untimed(&mut controller, &mut untimed, Write { class, ..write });
-        }
-    }
-    untimed.plan(|plan| controller.flush(plan));
-    if let Some(why) = untimed.failure() {
-        return Err(why.into());
-    }
-    let encrypted = secrecy::written(&untimed, 0, &Held::from_stack(&layout, stack, &settings));
-    untimed.settle();
-    Ok((untimed.into_image(), encrypted))
 }

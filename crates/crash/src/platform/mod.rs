@@ -232,20 +232,7 @@ impl<'h> Survivors<'h> {
         let journal = self.journal;
         let (now, event) = journal.events[self.position as usize];
         self.position += 1;
-        // The last event's writes are whole from now on, so what a cut leaves of them changes.
-        for (index, _) in self.accepting.drain(..) {
-            let write = &journal.writes[index as usize];
-            changed.push(Changed::Words(write.place, write.words));
-        }
-        if let (Event::Ready { from, count }, Tear::Words) = (event, self.tear) {
-            let image = self.untimed.image();
-            let old = |index: u32| {
-                let place = journal.writes[index as usize].at;
-                let line = image.read(place).unwrap_or(ZERO_LINE);
-                (index, (place, line, image.sideband(place)))
-            };
-            self.accepting.extend((from..from + count).map(old));
-        }
+        self.accept(event, changed);
         if self.platform.drains_caches() {
             self.drain_instant(now, changed);
         }
@@ -258,11 +245,13 @@ impl<'h> Survivors<'h> {
                 }
             }
             (Event::Ready { from, count }, Platform::GpfPart) => {
+                // A flush drains in the order of acceptance, so it is the newest entries that it does not reach.
                 let flushed = |end: u32| (end as usize).saturating_sub(self.unflushed);
                 for write in &journal.writes[flushed(from)..flushed(from + count)] {
                     self.apply(write, changed);
                 }
             }
+            // An entry that the flush does not reach may be in the array already, where nothing can be lost.
             (Event::Done(index), Platform::GpfPart) => {
                 self.apply(&journal.array[index as usize], changed);
             }
@@ -286,6 +275,7 @@ impl<'h> Survivors<'h> {
                     self.drain(&change.write, change.bytes, changed);
                 }
             }
+            // The cells change from here on, so a cut finds the line torn.
             (Event::Begun(index), _) if self.loses(index) => {
                 self.programming.push(index);
                 let write = &journal.array[index as usize];
@@ -298,6 +288,25 @@ impl<'h> Survivors<'h> {
             _ => {}
         }
         event
+    }
+
+    /// Notes the writes that `event` accepts, where words are torn. Those of the event before are whole from now on, so
+    /// what a cut leaves of them changes.
+    fn accept(&mut self, event: Event, changed: &mut Vec<Changed>) {
+        let journal = self.journal;
+        for (index, _) in self.accepting.drain(..) {
+            let write = &journal.writes[index as usize];
+            changed.push(Changed::Words(write.place, write.words));
+        }
+        if let (Event::Ready { from, count }, Tear::Words) = (event, self.tear) {
+            let image = self.untimed.image();
+            let old = |index: u32| {
+                let place = journal.writes[index as usize].at;
+                let line = image.read(place).unwrap_or(ZERO_LINE);
+                (index, (place, line, image.sideband(place)))
+            };
+            self.accepting.extend((from..from + count).map(old));
+        }
     }
 
     fn loses(&self, index: u32) -> bool {

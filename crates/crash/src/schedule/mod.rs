@@ -3,43 +3,37 @@
 //! counter marks, and which cores share lines of counters. A verdict says which mechanisms of the design the plan has
 //! used; it holds for no others.
 
-pub(crate) mod cost;
+pub(crate) mod found;
 pub(crate) mod pass;
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::attacker::attack;
-use crate::attacker::report::Attacked;
+use crate::attacker::outcome::Attacked;
+use crate::findings::ExploredCuts;
 use crate::history::run::Run;
 use crate::history::{History, HistoryError, Result};
+use crate::one_run::OneRun;
 use crate::options::Options;
 use crate::panics::caught;
+use crate::schedule::found::{PassShown, PlanFound};
 use crate::schedule::pass::{LONG_ITEM, MEETING, Pass, SWAPS, limits_of, most_limits, passes};
-use crate::secrecy::widths::Widths;
-use crate::verdict::coverage::{Bounds, CacheSizes, Need, exercised, reached};
-use crate::verdict::findings::{Covered, ExploredCuts};
+use crate::verdict::coverage::{Bounds, CacheSizes, Need};
 use crate::verdict::passes::{Row, Tried};
-use crate::verdict::report::{OneRun, Told, Verdict};
-use crate::verdict::shrink::{Shrunk, reduce};
-use crate::verdict::violation::Kind;
+use crate::verdict::report::Verdict;
+use crate::verdict::told::Told;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
 use sardonyx::controller::layers::{Guarantee, Limit, Placement};
 use sardonyx::controller::mapping::DUPLICATE;
-use sardonyx::machine::RunError;
-use sardonyx::mechanisms::{Exercised, Reached, Value};
 use sardonyx::medium::layout::Layout;
 use sardonyx_workload::{DurabilityKind, ProgramSpec, Sharing};
 
 /// A plan has at most this many rounds of passes, and ends as soon as a verdict lacks nothing.
 const MOST_ROUNDS: usize = 4;
-/// After this many rounds an amount that is still 0 is not waited for: further rounds are longer, but the passes are
-/// the same.
-const ROUNDS_FOR_NOTHING: usize = 2;
 /// A design and a program, to be tried by a plan of passes.
 #[derive(Clone, Debug, Default)]
 pub struct Trial {
@@ -60,29 +54,6 @@ pub struct Trial {
     pub thorough: Option<Duration>,
     /// Whether the first history of each kind of violation is shortened.
     pub shorten: bool,
-}
-
-#[derive(Clone, Default)]
-struct PassShown {
-    runs: u64,
-    positions: u64,
-    covered: Covered,
-    exercised: Exercised,
-    reached: Reached,
-    sizes: CacheSizes,
-    widths: Widths,
-    lost_cuts: u64,
-    secret_cuts: u64,
-}
-
-/// The findings of the plan so far: by pass, and the first violation of each kind with their number.
-#[derive(Default)]
-struct PlanFound {
-    passes: Vec<PassShown>,
-    kinds: BTreeMap<Kind, (u64, usize, Told)>,
-    error: Option<(usize, HistoryError)>,
-    attacked: BTreeMap<usize, Attacked>,
-    runs: BTreeMap<Kind, OneRun>,
 }
 
 impl Trial {
@@ -257,32 +228,9 @@ impl Trial {
                 if cancelled.load(Ordering::Relaxed) || over(number) {
                     return;
                 }
-                let (round, index) = (number / passes.len(), number % passes.len());
-                let question = self.question(&passes[index], index, round as u64);
-                let going = |_, _| told();
-                let asked = question.as_ref().ok().cloned();
-                let run = question.as_ref().map(OneRun::run).unwrap_or_default();
-                let sizes = question
-                    .as_ref()
-                    .map(|question| CacheSizes::from_stack(stack, &question.machine));
-                let sizes = sizes.unwrap_or_default();
-                let answer = question.and_then(|question| {
-                    let looked = caught(|| question.look(&going));
-                    looked.map_err(HistoryError::Broken)?
-                });
-                let attacked = self.attacked(answer.as_ref(), index);
-                let mut found = found.lock().expect("no thread panics");
-                match answer {
-                    Ok(Some((history, explored))) => {
-                        let asked = asked.expect("it was asked");
-                        found.add(index, &history, &explored, sizes);
-                        found.tell((number, index), &history, &explored, &asked);
-                        found.attacked.extend(attacked.map(|came| (number, came)));
-                    }
-                    Ok(None) => cancelled.store(true, Ordering::Relaxed),
-                    Err(error) => found.failed(number, index, run, error),
+                if !self.make_one((stack, passes), number, &found, &|_, _| told()) {
+                    cancelled.store(true, Ordering::Relaxed);
                 }
-                drop(found);
                 done.fetch_add(1, Ordering::Relaxed);
             }
         };
@@ -301,6 +249,42 @@ impl Trial {
             return Ok(None);
         }
         Ok(Some(found))
+    }
+
+    /// Makes run `number` of the plan, cuts and attacks it, and adds what came of it to `found`. Returns false if
+    /// `progress` has ended it.
+    fn make_one(
+        &self,
+        (stack, passes): (&Stack, &[Pass]),
+        number: usize,
+        found: &Mutex<PlanFound>,
+        progress: &(dyn Fn(u64, u64) -> bool + Sync),
+    ) -> bool {
+        let (round, index) = (number / passes.len(), number % passes.len());
+        let question = self.question(&passes[index], index, round as u64);
+        let asked = question.as_ref().ok().cloned();
+        let run = question.as_ref().map(OneRun::run).unwrap_or_default();
+        let sizes = question
+            .as_ref()
+            .map(|question| CacheSizes::from_stack(stack, &question.machine));
+        let sizes = sizes.unwrap_or_default();
+        let answer = question.and_then(|question| {
+            let looked = caught(|| question.look(progress));
+            looked.map_err(HistoryError::Broken)?
+        });
+        let attacked = self.attacked(answer.as_ref(), index);
+        let mut found = found.lock().expect("no thread panics");
+        match answer {
+            Ok(Some((history, explored))) => {
+                let asked = asked.expect("it was asked");
+                found.add(index, &history, &explored, sizes);
+                found.tell((number, index), &history, &explored, &asked);
+                found.attacked.extend(attacked.map(|came| (number, came)));
+            }
+            Ok(None) => return false,
+            Err(error) => found.failed(number, index, run, error),
+        }
+        true
     }
 
     /// Returns the outcome of attacks on a run of pass `index`, if it is attacked and has been run.
@@ -424,172 +408,6 @@ impl Trial {
             secret_cuts: shown.secret_cuts,
             exercised: shown.exercised.clone(),
             reached: shown.reached(),
-        }
-    }
-}
-
-impl PassShown {
-    fn append(&mut self, other: &PassShown) {
-        self.runs += other.runs;
-        self.positions += other.positions;
-        self.covered.add(other.covered);
-        self.exercised.append(&other.exercised);
-        self.reached.append(&other.reached);
-        self.sizes.append(&other.sizes);
-        self.widths.append(&other.widths);
-        self.lost_cuts += other.lost_cuts;
-        self.secret_cuts += other.secret_cuts;
-    }
-
-    fn is_broken(&self) -> bool {
-        self.lost_cuts + self.secret_cuts > 0
-    }
-
-    fn reached(&self) -> Reached {
-        let mut reached = self.reached;
-        reached.reach(Value::CacheSizes, self.sizes.count());
-        reached
-    }
-}
-
-impl PlanFound {
-    /// Handles the error that run `number` has ended with: it is a finding, or the trial's own.
-    fn failed(&mut self, number: usize, index: usize, run: Run, error: HistoryError) {
-        match error {
-            HistoryError::Broken(what) => self.ended(number, index, run, &what),
-            // A design that has room in the first pass needs no more in the others.
-            HistoryError::Run(why @ RunError::Exhausted { .. }) if index > 0 => {
-                self.ended(number, index, run, &why.to_string());
-            }
-            // Setup before the run needs no more room than in the first pass either.
-            HistoryError::Exhausted(why) if index > 0 => {
-                self.ended(number, index, run, &why.to_string());
-            }
-            error => {
-                let first = self.error.as_ref().map(|(first, _)| *first);
-                if first.is_none_or(|first| first > number) {
-                    self.error = Some((number, error));
-                }
-            }
-        }
-    }
-
-    fn all(&self) -> PassShown {
-        let mut all = PassShown::default();
-        for shown in &self.passes {
-            all.append(shown);
-        }
-        all
-    }
-
-    /// Sums up the outcome of all attacks, those of the earliest runs first.
-    fn all_attacked(&self) -> Attacked {
-        let mut all = Attacked::default();
-        self.attacked.values().for_each(|came| all.append(came));
-        all
-    }
-
-    fn reached(&self, all: &PassShown) -> Reached {
-        let mut reached = all.reached();
-        reached.reach(Value::Attacks, self.all_attacked().fewest());
-        reached
-    }
-
-    /// Whether a further round may bring something that lacks: nothing is broken, no option keeps the runs from it, and
-    /// it has come before.
-    fn goes_on(&self, bounds: &Bounds, needs: &[Need], rounds: usize) -> bool {
-        let all = self.all();
-        let lacks = bounds.lacks(needs, &all.exercised, &self.reached(&all));
-        let comes = |had: u64| had > 0 || rounds < ROUNDS_FOR_NOTHING;
-        let mut lacks = lacks.iter();
-        !all.is_broken() && lacks.any(|lack| lack.kept_by.is_empty() && comes(lack.had))
-    }
-
-    fn ended(&mut self, number: usize, index: usize, run: Run, what: &str) {
-        self.passes[index].lost_cuts += 1;
-        let told = Told {
-            pass: Some(index),
-            ..Told::ended(run, what)
-        };
-        self.count(Kind::RunEnded, 1, number, || told);
-    }
-
-    /// Counts `count` violations of `kind` in run `number`; the violation of the earliest run is kept.
-    fn count(&mut self, kind: Kind, count: u64, number: usize, told: impl FnOnce() -> Told) {
-        match self.kinds.get_mut(&kind) {
-            None => {
-                self.kinds.insert(kind, (count, number, told()));
-            }
-            Some((all, earliest, story)) => {
-                *all += count;
-                if number < *earliest {
-                    (*earliest, *story) = (number, told());
-                }
-            }
-        }
-    }
-
-    fn add(&mut self, index: usize, history: &History, explored: &ExploredCuts, sizes: CacheSizes) {
-        let shown = PassShown {
-            runs: 1,
-            positions: history.positions(),
-            covered: explored.covered,
-            exercised: exercised(history, explored),
-            reached: reached(history, explored),
-            sizes,
-            widths: explored.widths.clone(),
-            lost_cuts: explored.tally.lost.count,
-            secret_cuts: explored.tally.secret.count,
-        };
-        self.passes[index].append(&shown);
-    }
-
-    fn tell(
-        &mut self,
-        (number, index): (usize, usize),
-        history: &History,
-        explored: &ExploredCuts,
-        question: &OneRun,
-    ) {
-        for (kind, (count, first)) in &explored.tally.kinds {
-            let told = || Told {
-                run: Some(Run::recorded(history)),
-                pass: Some(index),
-                script: question.script.clone(),
-                ..Told::from_violation(history, *count, first)
-            };
-            if self.kinds.get(kind).is_none_or(|known| number < known.1) {
-                self.runs.insert(*kind, question.clone());
-            }
-            self.count(*kind, *count, number, told);
-        }
-    }
-
-    fn shorten(&mut self, threads: usize) {
-        let found: Vec<(Kind, &OneRun)> =
-            self.runs.iter().map(|(kind, run)| (*kind, run)).collect();
-        let next = AtomicUsize::new(0);
-        let shorter: Mutex<Vec<(Kind, Shrunk)>> = Mutex::default();
-        let work = || {
-            while let Some((kind, run)) = found.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if let Some(reduced) = reduce(run, *kind) {
-                    shorter
-                        .lock()
-                        .expect("no thread panics")
-                        .push((*kind, reduced));
-                }
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..threads {
-                scope.spawn(work);
-            }
-            work();
-        });
-        for (kind, reduced) in shorter.into_inner().expect("no thread panics") {
-            if let Some((_, _, told)) = self.kinds.get_mut(&kind) {
-                *told = told.clone().shortened(&reduced);
-            }
         }
     }
 }

@@ -5,8 +5,9 @@
 use rustc_hash::FxHashSet;
 
 use crate::history::History;
-use crate::secrecy::{Encrypted, number, numbers};
-use crate::verdict::violation::{Kind, Violation};
+use crate::pads::Encrypted;
+use crate::violation::{Kind, Violation};
+use crate::words::{number, numbers};
 use sardonyx::ecc::{self, Matrix};
 use sardonyx::line::Line;
 use sardonyx::plan::journal::{Domain, Event, Journal, MediumWrite};

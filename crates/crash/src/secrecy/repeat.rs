@@ -12,11 +12,13 @@ use std::collections::BTreeMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_base::random::mix;
 
-use crate::history::{Again, Crowded, Handling, History};
-use crate::secrecy::Looked;
-use crate::secrecy::chance::Chance;
-use crate::secrecy::{Encrypted, Pads, bytes_of, is_kept, numbers};
-use crate::verdict::violation::{Kind, Violation};
+use crate::history::History;
+use crate::pads::chance::Chance;
+use crate::pads::encrypted::{bytes_of, is_kept};
+use crate::pads::{Encrypted, Pads};
+use crate::probes::{Again, Crowded, Handling, Looked};
+use crate::violation::{Kind, Violation};
+use crate::words::numbers;
 use sardonyx::controller::designs::AnyLayer;
 use sardonyx::controller::encryption::pad::KEY;
 use sardonyx::controller::integrity::{FIRST_VERSION, MACS};
@@ -164,7 +166,7 @@ fn elsewhere(history: &History, this: &Again) -> Option<Violation> {
 
 /// Handles the requests with numbers that begin elsewhere, where the layers' limits say.
 fn begun_elsewhere(history: &History, this: &Again) -> Option<Violation> {
-    let layers = history.stack().layers().into_iter();
+    let layers = history.stack.layers().into_iter();
     let begins = layers.flat_map(|layer| {
         let of_log = matches!(layer, AnyLayer::Logging(_));
         let limits = layer.about().limits.iter().filter(|limit| limit.pads);
@@ -271,7 +273,7 @@ pub(crate) fn versions(history: &History) -> Option<Violation> {
     };
     let own = history.again(&Handling::default(), FEW)?;
     let these: FxHashSet<_> = of(&own).into_iter().collect();
-    let limits = history.stack().integrity.about.limits.iter();
+    let limits = history.stack.integrity.about.limits.iter();
     let most = limits.map(|limit| limit.bits).min().unwrap_or(u64::BITS);
     (8..most.min(u64::BITS - 8)).step_by(8).find_map(|width| {
         let how = Handling {
@@ -344,7 +346,7 @@ pub(crate) fn undone(history: &History) -> Option<Violation> {
 /// one to the next.
 fn vectors(history: &History, this: &Again, other_key: &Again) -> Option<Violation> {
     let of = |again: &Again| -> Vec<(Place, Vec<u32>)> {
-        let lie = (history.stack().logging.vectors)(&history.machine.settings, &again.layout);
+        let lie = (history.stack.logging.vectors)(&history.machine.settings, &again.layout);
         let Some(lie) = lie else { return Vec::new() };
         let whole = again.beside.iter().filter(|write| write.words == 0xff);
         let whole = whole.filter(|write| lie.is_at(write.place));
@@ -482,7 +484,7 @@ fn are_placed_alike(this: &Again, other: &Again) -> bool {
 /// The regions that a design says show something of contents. Contents also decide which of their lines is written, and
 /// so do versions, nodes and what else integrity keeps with MACs, which say no more than that. A MAC has a key.
 fn shown(history: &History, layout: &Layout) -> Vec<&'static str> {
-    let mut shown = history.stack().mapping.shows.to_vec();
+    let mut shown = history.stack.mapping.shows.to_vec();
     if !shown.is_empty() {
         let beside_macs = layout.regions().iter().map(|region| region.name);
         shown.extend(beside_macs.skip_while(|name| *name != MACS).skip(1));

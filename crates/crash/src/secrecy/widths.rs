@@ -12,8 +12,8 @@ use std::collections::hash_map::Entry;
 use rustc_hash::FxHashMap;
 
 use crate::history::History;
-use crate::secrecy::numbers;
-use crate::verdict::violation::{Kind, Violation};
+use crate::violation::{Kind, Violation};
+use crate::words::numbers;
 use sardonyx::controller::integrity::MACS;
 use sardonyx::controller::layers::{BESIDE, PowerFail};
 use sardonyx::line::{LINE_BYTES, Line, Place, ZERO_LINE};
@@ -156,10 +156,8 @@ fn shares_its_mac(place: Place, at: u64, mac: u64) -> Violation {
 
 /// Looks for MACs, nodes and sums that are narrower than their words, and for MACs that two places share.
 pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violation> {
-    let Some((kept, at)) = history.power_fail().and_then(|kept| {
-        let (at, _) = kept.kept_of(Place(0))?;
-        Some((kept, at))
-    }) else {
+    let kept = history.power_fail();
+    let Some(((at, _), kept)) = kept.and_then(|kept| Some((kept.kept_of(Place(0))?, kept))) else {
         return Vec::new();
     };
     // Versions are no hashes, and all of a page may go up together.
@@ -169,12 +167,10 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
         true => MACS,
         false => history.layout().name_of(at).0,
     };
+    // The regions of an integrity follow that of its MACs.
     let regions = history.layout().regions().iter();
-    let on_chip = kept.on_chip().cloned();
-    let kept = regions.skip_while(|region| region.name != macs);
-    let kept: Vec<_> = kept
-        .filter(|region| Some(*region) != on_chip.as_ref())
-        .collect();
+    let regions = regions.skip_while(|region| region.name != macs);
+    let regions: Vec<_> = regions.filter(|r| Some(*r) != kept.on_chip()).collect();
     let mut words = Words::default();
     let mut beside: FxHashMap<Place, u64> = FxHashMap::default();
     let mut lines: FxHashMap<Place, Line> = FxHashMap::default();
@@ -188,7 +184,7 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
                 found.push(shares_its_mac(write.place, at, mac));
             }
         }
-        let Some(region) = kept.iter().find(|region| region.contains(write.place)) else {
+        let Some(region) = regions.iter().find(|region| region.contains(write.place)) else {
             continue;
         };
         let is_macs = region.name == macs;
@@ -208,7 +204,7 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
         }
     }
     let mut widths = widths.borrow_mut();
-    for region in &kept {
+    for region in &regions {
         widths.reach(region.name, 0);
     }
     for ((region, _), span) in &words.spans {

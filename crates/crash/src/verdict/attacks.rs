@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::attacker::report::{Attacked, Attacks, OneAttack, UndetectedAttack};
-use crate::verdict::report::Told;
-use crate::verdict::violation::Kind;
+use crate::attacker::outcome::{Attacked, UndetectedAttack};
+use crate::options::{Attacks, OneAttack};
+use crate::verdict::told::{DrawnAttack, Told};
+use crate::violation::Kind;
 use sardonyx::controller::layers::Refuses;
 
 #[derive(Clone, Debug, Serialize)]
@@ -31,17 +32,6 @@ pub struct AttackRow {
     pub undetected: u64,
     pub regions: BTreeMap<&'static str, u64>,
     pub first: Option<Told>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub struct Again {
-    pub looks: u64,
-    pub each: u64,
-    pub look: u64,
-    pub when: &'static str,
-    pub kind: &'static str,
-    /// The number among the attacks of that kind at that look.
-    pub number: u64,
 }
 
 impl Attacked {
@@ -99,7 +89,7 @@ impl UndetectedAttack {
             history: self.story.clone(),
             run,
             pass,
-            attack: Some(Again {
+            attack: Some(DrawnAttack {
                 looks,
                 each,
                 look,

@@ -4,9 +4,9 @@
 use rustc_hash::FxHashSet;
 use serde::{Serialize, Serializer};
 
+use crate::findings::ExploredCuts;
 use crate::history::{History, classes};
 use crate::options::{Cuts, Options};
-use crate::verdict::findings::ExploredCuts;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::{self, Stack};
 use sardonyx::controller::layers::About;

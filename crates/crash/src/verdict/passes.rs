@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use crate::verdict::attacks::AttackReport;
 use crate::verdict::coverage::{Lack, by_name};
-use crate::verdict::report::{Told, Verdict};
+use crate::verdict::report::Verdict;
+use crate::verdict::told::Told;
 use sardonyx::mechanisms::{Exercised, Reached};
 
 /// The result of a plan; the names of the fields are those of `sardonyx crash run --json`.

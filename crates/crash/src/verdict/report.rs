@@ -4,77 +4,20 @@
 use serde::Serialize;
 
 use crate::attacker::attack;
-use crate::attacker::report::{Attacked, Attacks};
-use crate::explore::explore;
-use crate::history::capacity::may_fill;
+use crate::attacker::outcome::Attacked;
 use crate::history::run::Run;
 use crate::history::{History, HistoryError, Result};
-use crate::options::Options;
+use crate::one_run::OneRun;
+use crate::options::Attacks;
 use crate::stages::{Shown, Stage, stages};
-use crate::verdict::attacks::{Again, AttackReport};
+use crate::verdict::attacks::AttackReport;
 use crate::verdict::coverage::{Bounds, CacheSizes, Lack, Need, by_name, exercised, reached};
-use crate::verdict::explanation::explain;
-use crate::verdict::findings::ExploredCuts;
-use crate::verdict::shrink::{Shrunk, Size};
-use crate::verdict::violation::{Kind, Violation};
-use sardonyx::config::Machine;
+use crate::verdict::told::Told;
 use sardonyx::controller::designs::Stack;
 use sardonyx::controller::layers::{Guarantee, Refuses};
 use sardonyx::mechanisms::{Exercised, Reached, Value};
-use sardonyx::plan::script::{Script, Scripting};
-use sardonyx_workload::ProgramSpec;
-
-#[derive(Clone, Debug)]
-pub struct OneRun {
-    pub machine: Machine,
-    pub design: String,
-    pub specs: Vec<ProgramSpec>,
-    /// The seed from which evictions, delays and sampled cuts are drawn.
-    pub seed: u64,
-    pub options: Options,
-    /// The evictions, delays and pauses, if the seed does not draw them.
-    pub script: Option<Script>,
-}
 
 impl OneRun {
-    pub fn run(&self) -> Run {
-        Run::new(&self.design, &self.specs[0], self.specs.len(), self.seed)
-    }
-
-    pub(crate) fn recorded(&self, scripting: Scripting) -> Result<History> {
-        History::scripted(
-            &self.machine,
-            &self.design,
-            &self.specs,
-            self.seed,
-            scripting,
-        )
-    }
-
-    /// Runs the programs and cuts the power. `progress` is told the cuts done and in all; if it answers false this
-    /// returns `None`.
-    ///
-    /// # Errors
-    /// The design or a program does not exist, the run has no such cuts, or does not fit in memory.
-    pub fn look(
-        &self,
-        progress: &(dyn Fn(u64, u64) -> bool + Sync),
-    ) -> Result<Option<(History, ExploredCuts)>> {
-        self.memory()?;
-        let script = self.script.clone().map(Scripting::follow);
-        let history = self.recorded(script.unwrap_or_default())?;
-        let mut options = self.options;
-        if may_fill(&self.machine.settings) {
-            // The run may end before it has as many positions as it was asked for.
-            options.cuts = options.cuts.at_most(history.positions());
-        }
-        options.cuts.check(&history)?;
-        let cuts = options.cuts.count(&history);
-        let tell = |done| progress(done, cuts);
-        let explored = explore(&history, &options, &tell);
-        Ok(explored.map(|explored| (history, explored)))
-    }
-
     /// Runs the programs, cuts the power, and returns what `sardonyx crash once --json` has of it.
     ///
     /// # Errors
@@ -285,92 +228,4 @@ pub struct OfStage {
     pub stage: &'static str,
     #[serde(flatten)]
     pub shown: Shown,
-}
-
-/// The first violation of a kind, as reports have it.
-#[derive(Clone, Debug, Serialize)]
-pub struct Told {
-    pub kind: &'static str,
-    pub about: &'static str,
-    pub count: u64,
-    pub seed: u64,
-    pub cut: Option<u64>,
-    /// The position of the cut in the later life, if the violation shows there.
-    pub recovery_cut: Option<u64>,
-    pub core: Option<usize>,
-    pub line: Option<u64>,
-    pub place: Option<u64>,
-    pub what: String,
-    pub history: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub run: Option<Run>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pass: Option<usize>,
-    /// The attack, if nobody noticed it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub attack: Option<Again>,
-    /// The evictions, delays and pauses of that run, if the seed does not draw them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub script: Option<Script>,
-    /// The size of the history as found and as shortened.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub shortened: Option<[Size; 2]>,
-}
-
-impl Told {
-    pub(crate) fn shortened(self, reduced: &Shrunk) -> Told {
-        let (history, violation) = (&reduced.history, &reduced.violation);
-        let mut told = Told {
-            run: Some(Run::recorded(history)),
-            pass: self.pass,
-            script: reduced.question.script.clone(),
-            shortened: Some([reduced.from, reduced.to]),
-            ..Told::from_violation(history, self.count, violation)
-        };
-        told.history.splice(1..1, reduced.story());
-        told
-    }
-
-    pub fn ended(run: Run, what: &str) -> Told {
-        Told {
-            kind: Kind::RunEnded.name(),
-            about: Kind::RunEnded.about(),
-            count: 1,
-            seed: run.seed,
-            cut: None,
-            recovery_cut: None,
-            core: None,
-            line: None,
-            place: None,
-            what: what.into(),
-            history: vec![what.into()],
-            run: Some(run),
-            pass: None,
-            attack: None,
-            script: None,
-            shortened: None,
-        }
-    }
-
-    /// The first violation of its kind, of `count` in all.
-    pub fn from_violation(history: &History, count: u64, violation: &Violation) -> Told {
-        Told {
-            kind: violation.kind.name(),
-            about: violation.kind.about(),
-            count,
-            seed: history.seed,
-            cut: Some(violation.position),
-            recovery_cut: violation.later_cuts.first().copied(),
-            core: violation.core,
-            line: violation.line,
-            place: violation.place.map(|place| place.0),
-            what: violation.what.clone(),
-            history: explain(history, violation),
-            run: None,
-            pass: None,
-            attack: None,
-            script: None,
-            shortened: None,
-        }
-    }
 }

@@ -7,10 +7,10 @@ use serde::Serialize;
 use crate::check::Checker;
 use crate::check::later_lives;
 use crate::check::whole_run::whole_run;
+use crate::findings::ExploredCuts;
 use crate::history::History;
-use crate::verdict::findings::ExploredCuts;
-use crate::verdict::report::OneRun;
-use crate::verdict::violation::{Kind, Tally, Violation};
+use crate::one_run::OneRun;
+use crate::violation::{Kind, Tally, Violation};
 use sardonyx::line::Class;
 use sardonyx::plan::script::{Script, Scripting};
 

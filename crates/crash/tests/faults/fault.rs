@@ -1,5 +1,6 @@
 //! A fault as a row of data, and what each piece of the crash explorer reports of it under a small plan.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -239,7 +240,7 @@ impl Plan {
 
         let mut order = audit::array_writes(&history);
         order.extend(audit::pairs(&history, options.platform));
-        let requests = secrecy::within(&history, &secrecy::Looked::default());
+        let requests = secrecy::within(&history, &secrecy::Looked::default(), &RefCell::default());
         // The explorer adds these to what it has found at the cuts.
         let mut at_cuts = explored.tally.kinds;
         for violation in order.iter().chain(&requests) {

@@ -161,6 +161,35 @@ fn leak_all<T>(values: Vec<T>) -> &'static [T] {
 const OWN: Origin = Origin::Assumed("the design's own");
 
 impl Declaration {
+    fn layer(&self, slot: &FunctionSlot, about: About, promise: Guarantee) -> PyResult<AnyLayer> {
+        Ok(match self.kind.as_str() {
+            "mapping" => AnyLayer::Mapping(leak(Mapping {
+                about,
+                build: slot.mapping,
+                guarantee: slot.promise,
+                placement: slot.placement,
+                shows: &[],
+                zeros_apart: self.zeros_apart,
+                beside: self.beside.as_deref().map(intern),
+            })),
+            "policy" => AnyLayer::Policy(leak(Policy {
+                about,
+                build: slot.policy,
+                guarantee: promise,
+                counters: self.counts()?,
+                keeps: None,
+            })),
+            _ => AnyLayer::Integrity(leak(Integrity {
+                about,
+                build: slot.guard,
+                promises: self.refuses(),
+                settles_groups: false,
+                registers: |_| 0,
+                power_fail: None,
+            })),
+        })
+    }
+
     fn own_keys(&self) -> Vec<&'static dyn AnyKey> {
         let keys = self.keys.iter().map(|(name, default, meaning)| {
             let (name, meaning) = (intern(name), intern(meaning));
@@ -293,14 +322,10 @@ pub fn register_layer(class: Py<PyAny>, declaration_json: &str) -> PyResult<()> 
         )));
     };
     let like = like(said.like.as_deref())?;
-    let shared = |pick: fn(&'static About) -> &'static [&'static dyn AnyKey]| {
-        like.map(pick).unwrap_or_default().to_vec()
-    };
-    let mut keys = shared(|about| about.keys);
+    let mut keys = like.map_or(Vec::new(), |about| about.keys.to_vec());
     keys.extend(said.own_keys());
-    let own_figures = said.own_figures()?;
     let mut figures = like.map_or(Vec::new(), |about| about.figures.to_vec());
-    figures.push(leak_all(own_figures));
+    figures.push(leak_all(said.own_figures()?));
     let mechanisms = said.mechanisms.iter();
     let mechanisms =
         mechanisms.map(|(name, least)| leak(Mechanism::new(intern(name), *least)) as &_);
@@ -326,32 +351,7 @@ pub fn register_layer(class: Py<PyAny>, declaration_json: &str) -> PyResult<()> 
         placement: (said.placement.as_ref()).map(|(table, per_line)| (intern(table), *per_line)),
         counted: Mutex::new(None),
     };
-    let layer = match said.kind.as_str() {
-        "mapping" => AnyLayer::Mapping(leak(Mapping {
-            about,
-            build: slot.mapping,
-            guarantee: slot.promise,
-            placement: slot.placement,
-            shows: &[],
-            zeros_apart: said.zeros_apart,
-            beside: said.beside.as_deref().map(intern),
-        })),
-        "policy" => AnyLayer::Policy(leak(Policy {
-            about,
-            build: slot.policy,
-            guarantee: own.promise,
-            counters: said.counts()?,
-            keeps: None,
-        })),
-        _ => AnyLayer::Integrity(leak(Integrity {
-            about,
-            build: slot.guard,
-            promises: said.refuses(),
-            settles_groups: false,
-            registers: |_| 0,
-            power_fail: None,
-        })),
-    };
+    let layer = said.layer(slot, about, own.promise)?;
     let design = Design {
         name: own.name,
         source: intern(&said.source),

@@ -204,6 +204,9 @@ impl Channel {
     /// `limit` (picoseconds). A `SPECIAL` channel acts in one cycle only: `program` gives the time of a write's cells
     /// if it varies, and reads may interrupt array writes, by a command that goes before all others. A plain channel
     /// has no code for that.
+    ///
+    /// The order within a cycle: refreshes that are due; the selection, so that a command for the new access may go in
+    /// this cycle; an interruption or a resumption; one command.
     #[inline(always)]
     pub fn act<const SPECIAL: bool>(
         &mut self,
@@ -288,6 +291,7 @@ impl Channel {
         self.banks.want_again(bank);
         self.banks.send(cycle);
         self.note(bank, cycle, stop.kind, access.place, stop.at);
+        // A share of 0 is a pause: the cells keep what is programmed, and only the rest is repeated.
         let lost = stop.lost;
         Some(Turned::Stopped { access, lost, last })
     }
@@ -299,6 +303,7 @@ impl Channel {
             true => 0,
             false => self.lists[READ_LIST].banks() & !self.banks.refreshing(),
         };
+        // A drain gives writes the banks, so queued reads hold back no write that has to be completed.
         let mut quiet = bits(pausing.interrupted() & !self.busy & !reads);
         let bank = quiet.find(|bank| self.banks.next(*bank)[PRE] <= cycle)?;
         let under = pausing.resume(bank, cycle);
@@ -545,6 +550,7 @@ impl Channel {
                 Some(_) if hit != NONE => (1, hit),
                 Some(_) => (2, head),
             };
+            // The class stands above the age, so the least key is the oldest access of the best class.
             let key = class << CLASS_SHIFT | lists.sequence(entry);
             if key < best.0 {
                 best = (key, entry);
@@ -590,6 +596,7 @@ impl Channel {
     #[inline(always)]
     fn issue(&mut self, cycle: u64, program: &mut Option<ProgrammingTime>) -> Option<Issued> {
         let (bank, command) = self.banks.legal(cycle, self.turn)?;
+        // Banks take turns: without that the lowest numbers would have the command bus.
         self.turn += 1;
         if self.turn == self.banks.count() as u32 {
             self.turn = 0;

@@ -55,6 +55,7 @@ impl AfterColumn {
     fn read(t: &Timing, groups: &BankGroups) -> AfterColumn {
         let column = t.tBURST.max(t.tCCD);
         let own = t.tBURST.max(groups.tCCD[0]);
+        // A write sends its data tCWD after its command, by when those of the read have left the bus and it is turned.
         let writes = (t.tCL + t.tBURST + t.tRTRS).saturating_sub(t.tCWD).max(1);
         AfterColumn {
             own: [own.max(1), writes],
@@ -70,6 +71,7 @@ impl AfterColumn {
         let own = t.tBURST.max(groups.tCCD[1]);
         let own_reads = t.tCWD + t.tBURST + groups.tWTR;
         let reads = t.tCWD + t.tBURST + t.tWTR;
+        // Another rank has no write-to-read turn of its own array; only the bus must be free when its data come.
         let far_reads = (t.tCWD + t.tBURST + t.tRTRS).saturating_sub(t.tCL);
         AfterColumn {
             own: [own_reads.max(1), own.max(1)],
@@ -317,12 +319,14 @@ impl Banks {
         let next = &mut self.banks[bank % MOST].next;
         next[READ] = next[READ].max(cycle + timing.tRCD);
         next[WRITE] = next[WRITE].max(cycle + timing.tRCD);
+        // There is no tRC: tRAS and then tRP make it.
         next[PRE] = next[PRE].max(cycle + timing.tRAS);
         let rank = (bank >> self.rank_shift) % MOST;
         let activates = &mut self.ranks[rank];
         activates.activates[activates.turn % 4] = cycle + 1;
         activates.turn = (activates.turn + 1) % 4;
         let mut next = cycle + timing.tRRD;
+        // tFAW: a fifth activate waits until the window since the first of the last four is over.
         if let Some(fourth) = activates.activates[activates.turn % 4].checked_sub(1) {
             next = next.max(fourth + timing.tFAW);
         }

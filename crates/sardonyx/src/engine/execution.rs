@@ -75,6 +75,7 @@ impl Engine {
             Action::Join | Action::Unit(_) | Action::Cross(_) | Action::Accept | Action::Notify => {
             }
         }
+        // The bytes are in the image before any step starts that waited for them.
         self.plan.steps.finish(step, &mut self.ready);
         if notify != 0 {
             self.notify(step, notify);
@@ -234,6 +235,7 @@ impl Engine {
         let units = self.unit_free[unit].iter_mut();
         let free = units.min().expect("there is one unit at least");
         let begun = self.now.max(*free);
+        // A pipelined unit takes the next one after its interval, long before this one is done.
         *free = begun + params.interval.ps();
         self.unit_uses[unit] += 1;
         let account = self.ledger.of(purpose);
@@ -309,6 +311,7 @@ impl Engine {
     /// slots that become free.
     #[inline(never)]
     pub(super) fn channel_acts<const SPECIAL: bool>(&mut self, index: usize, limit: u64) {
+        // The channel does not run past a timer, at which the controller may plan something for it.
         let mut limit = self.heads.alone(index).min(self.next_timer()).min(limit);
         loop {
             let (outcome, share) = match SPECIAL {
@@ -373,6 +376,7 @@ impl Engine {
         let mut share = 1.0;
         let mut program = |access: &Transaction| {
             let payload = contents.overlay.payload(steps.get(access.step).link as u32);
+            // The cells hold what the array last took, whatever is queued for the line since.
             let old = contents.image.read(Place(access.place));
             let old = old.unwrap_or(ZERO_LINE);
             let done = cells.write(access.place, &old, &payload.line, payload.words);

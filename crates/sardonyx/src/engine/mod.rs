@@ -325,6 +325,7 @@ impl Engine {
     fn plan<T>(&mut self, handle: impl FnOnce(&mut Plan) -> T) -> T {
         self.plan.now = self.now();
         let value = handle(&mut self.plan);
+        // Only steps of a request that crosses a link wait for its arrival.
         self.plan.steps.arrived = Step::PAST;
         if !self.plan.timers.is_empty() {
             self.timers.extend(self.plan.timers.drain(..).map(Reverse));

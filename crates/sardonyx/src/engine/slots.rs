@@ -203,6 +203,8 @@ impl Engine {
         };
         let wanted: SmallVec<[usize; 4]> = queues.iter().map(count).collect();
         let wanted = || queues.iter().zip(&wanted).filter(|(_, count)| **count > 0);
+        // SCA, Sec. 5: a pair is ready, and drained by ADR, once both of its entries are in their queues. A slot taken for
+        // one alone would let two pairs wait for each other.
         let free = wanted().all(|(queue, count)| self.channels[queue.0].has_slots(queue.1, *count));
         for (queue, count) in wanted().filter(|_| free) {
             self.channels[queue.0].take_slots(queue.1, *count);
@@ -290,6 +292,7 @@ impl Engine {
             return None;
         }
         let old = self.plan.steps.get(target);
+        // A store gets its number with its slot, and loses it when it is selected: then its data are on their way.
         (old.action == Action::Store && old.sequence != 0).then_some(target)
     }
 

@@ -338,6 +338,7 @@ impl Observer for Journal {
     }
 
     fn ready(&mut self, now: Time, write: &MediumWrite) {
+        // The array write carries the newest of them, so its number is what a cut is compared by.
         if let Some(into) = write.merged_into {
             self.merged.insert(into, write.order);
         }
@@ -385,6 +386,7 @@ impl Observer for Journal {
     }
 
     fn failed(&mut self) {
+        // A layer without a place goes on with a harmless value, which must not count as an outcome.
         self.sound.get_or_insert(self.events.len());
     }
 }

@@ -78,6 +78,7 @@ impl Orders {
                     let all = self.held.iter().enumerate();
                     let of_it = all.filter(|(_, other)| members.contains(&other.accept));
                     let of_it: Vec<usize> = of_it.map(|(index, _)| index).collect();
+                    // Hardware takes a group at one instant, so it is one option, once all of it is there.
                     let whole = of_it.len() == members.len();
                     let first = of_it.first() == Some(&index);
                     if first && whole && of_it.iter().all(|index| may_go(&self.held[*index])) {
@@ -100,6 +101,7 @@ impl Orders {
             options: units.len() as u16,
             key: self.key(),
         });
+        // From the last on, so that the numbers of the others stay.
         let mut going = Vec::with_capacity(chosen.len());
         for index in chosen.iter().rev() {
             going.push(self.held.remove(*index).promise);
@@ -139,6 +141,7 @@ impl Seen {
             self.requests = key_of(&(self.requests, handled.line.0, &handled.data));
         }
         self.handled = journal.handled.len();
+        // Times do not count, nor what the array does: a cut after the same acceptances leaves the same.
         for (_, event) in &journal.events[self.events..] {
             match event {
                 Event::Ready { .. } => {
@@ -150,6 +153,7 @@ impl Seen {
                     let write = &journal.on_chip[*index as usize].write;
                     let new = (write.order, key_of(&(1u8, write.place.0, &write.line)));
                     let old = self.on_chip.entry(write.place.0).or_default();
+                    // Changes on chip happen when what they describe is accepted, which is in no order of handling.
                     if new.0 >= old.0 {
                         self.sum = self.sum.wrapping_sub(old.1).wrapping_add(new.1);
                         *old = new;

@@ -40,6 +40,7 @@ impl Payload {
     pub fn merge(&mut self, new: &Payload) {
         self.line = merged(self.line, &new.line, new.words);
         self.words |= new.words;
+        // A line that has moved brings what lay beside it, be it nothing; other writes leave it as it is.
         self.sideband = match new.moved.whole {
             true => new.sideband,
             false => new.sideband.or(self.sideband),
@@ -164,6 +165,7 @@ impl Overlay {
     pub fn leave(&mut self, index: u32, writer: Option<Step>) {
         let flight = &mut self.flights[index as usize];
         flight.users -= 1;
+        // A newer write may be on its way by now, which reads have to be given instead.
         if writer == Some(flight.writer) {
             flight.writer = Step::PAST;
         }

@@ -80,6 +80,7 @@ impl Plan {
         let step = self.steps.create(Action::Read, self.purpose, after, false);
         let record = self.steps.get_mut(step);
         (record.place, record.link, record.flight) = (place.0, writer.0, index);
+        // The next write of the line waits for one step, however many reads came before it.
         let readers = match self.steps.is_finished(readers) {
             true => step,
             false => self.both(readers, step),

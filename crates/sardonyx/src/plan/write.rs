@@ -159,6 +159,7 @@ impl Plan {
         }
         let (own, held) = (gate, self.hold_back(place));
         let gate = held.map_or(gate, |promise| self.both(gate, promise.step()));
+        // Prefetches for the host; no effect on results.
         self.contents.image.touch_page_ahead(place);
         let index = self.contents.overlay.enter(place);
         let flight = self.contents.overlay.flight(index);
@@ -195,6 +196,7 @@ impl Plan {
         (record.place, record.link, record.flight) = (place.0, u64::from(payload), index);
         record.counter = queue == Queue::Counter;
         record.sequence = before.0;
+        // The array takes the writes of a line in their order, or an older one would be left there.
         let before_done = match before {
             Step::PAST => Step::PAST,
             writer => Step(writer.0 + 1),

@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::fiu::FiuRequest;
+use crate::operation::{Content, Operation, WorkloadError, failed};
 use crate::synthetic::Made;
-use crate::workload::{Content, Operation, WorkloadError, failed};
 
 /// The bytes that a digest of FIU's traces stands for.
 const DIGESTED: u64 = 4096;

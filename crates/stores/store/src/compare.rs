@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::designs::{Job, Keys, Named};
+use crate::operation::Operation;
 use crate::outcome::RunError;
-use crate::workload::{Operation, Workload};
+use crate::workload::Workload;
 
 /// A design and a workload, with blocks of this size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

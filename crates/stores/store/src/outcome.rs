@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
+use crate::operation::WorkloadError;
 use crate::parameters::ParametersError;
 use crate::store::Error;
-use crate::workload::WorkloadError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use walkdir::WalkDir;
 
 use crate::block_trace::BlockTrace;
-use crate::store::Lba;
+use crate::operation::{Content, Operation, WorkloadError, failed};
 use crate::synthetic::Made;
 
 /// Where blocks come from.
@@ -66,26 +66,6 @@ pub struct Stream {
 /// The share of the paper's figure in words (Sec. IV).
 fn three_tenths() -> f64 {
     0.3
-}
-
-#[derive(Clone, Copy, Debug)]
-pub enum Content<'a> {
-    Made(Made),
-    Bytes(&'a [u8]),
-}
-
-#[derive(Clone, Copy, Debug)]
-pub enum Operation<'a> {
-    Write(Lba, Content<'a>),
-    Read(Lba),
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum WorkloadError {
-    #[error("{path}: {source}")]
-    Io { path: String, source: io::Error },
-    #[error("{0}")]
-    Bad(String),
 }
 
 impl Workload {
@@ -240,13 +220,6 @@ impl Stream {
             }
         }
         Ok(())
-    }
-}
-
-pub(crate) fn failed(path: &Path, source: io::Error) -> WorkloadError {
-    WorkloadError::Io {
-        path: path.display().to_string(),
-        source,
     }
 }
 

@@ -1,16 +1,16 @@
 //! Converts other simulators' traces to trace files, and trace files to some of theirs.
 //!
-//! `docs/simulator/trace-format.md` lists the formats; [`Format`] and `parse` have their lines. Where their own
+//! `docs/simulator/trace-format.md` lists the formats; `formats` has their lines. Where their own
 //! readers crash, guess or drop a request, ours names the line and the remedy.
 
-mod binary;
 mod compressed;
 mod export;
+mod foreign;
+mod formats;
 mod parse;
 
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, Read};
 use std::path::Path;
@@ -23,158 +23,17 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use binary::Bad;
-pub use export::{Exported, export, export_nvmain};
-use parse::{ParsedRequest, ParsedRequests, Parser};
+pub use export::{Exported, export};
+use foreign::{Reads, Requests, TextFormat, TextLine};
+pub use formats::Format;
+use parse::{Bad, ParsedRequest, ParsedRequests};
 
 use super::error::IS_A_FOLDER;
 use super::provenance::{ADDRESS_SPACE, PHYSICAL};
 use super::source::stem;
 use super::synth::content_bytes;
-use super::{Arrivals, GapUnit, Level, Op, Provenance, Record, TraceError, TraceWriter};
+use super::{Level, Op, Provenance, Record, TraceError, TraceWriter};
 use crate::line::{LINE_BYTES, Line, Virtual, ZERO_LINE};
-
-/// A format of another simulator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Format {
-    /// NVMain, version 1 (`NVMV1` in front) and 0: cycles, and data if it has them.
-    #[serde(rename = "nvmain")]
-    NvMain,
-    /// Ramulator 2, LoadStoreTrace: `LD ADDR` or `ST ADDR`.
-    RamulatorLoadStore,
-    /// Ramulator 2, ReadWriteTrace: `R 0,0,0,0,12,3`.
-    RamulatorReadWrite,
-    /// Ramulator 1 and 2, instruction traces: `BUBBLES LOAD [WRITEBACK]`.
-    RamulatorInstructions,
-    /// Ramulator 1, memory traces: `HEXADDR R|W`.
-    RamulatorMemory,
-    /// DRAMSim2, kinds k6, mase and misc: `HEXADDR OP CYCLE`.
-    #[serde(rename = "dramsim2")]
-    DramSim2,
-    /// DRAMSys, .stl: `CYCLE: [(BYTES)] read|write ADDRESS [DATA]`.
-    #[serde(rename = "dramsys")]
-    DramSys,
-    /// DRAMSys, .rstl: the same with cycles since the request before.
-    #[serde(rename = "dramsys-relative")]
-    DramSysRelative,
-    /// Pin's pinatrace: `PC: R|W ADDRESS`.
-    Pinatrace,
-    /// Valgrind's lackey, --trace-mem=yes.
-    Lackey,
-    /// DynamoRIO's drmemtrace, the text of its view tool.
-    #[serde(rename = "dynamorio")]
-    DynamoRio,
-    /// DRAMsim3: `HEXADDR OP CYCLE`.
-    #[serde(rename = "dramsim3")]
-    DramSim3,
-    /// ChampSim: instructions of 64 bytes, from before any cache.
-    #[serde(rename = "champsim")]
-    ChampSim,
-    /// gem5: packets of a communication monitor, protobuf.
-    Gem5Packets,
-}
-
-impl Format {
-    /// Every format.
-    pub const ALL: [Format; 14] = [
-        Format::NvMain,
-        Format::RamulatorLoadStore,
-        Format::RamulatorReadWrite,
-        Format::RamulatorInstructions,
-        Format::RamulatorMemory,
-        Format::DramSim2,
-        Format::DramSim3,
-        Format::DramSys,
-        Format::DramSysRelative,
-        Format::Pinatrace,
-        Format::Lackey,
-        Format::DynamoRio,
-        Format::ChampSim,
-        Format::Gem5Packets,
-    ];
-
-    /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Format::NvMain => "nvmain",
-            Format::RamulatorLoadStore => "ramulator-load-store",
-            Format::RamulatorReadWrite => "ramulator-read-write",
-            Format::RamulatorInstructions => "ramulator-instructions",
-            Format::RamulatorMemory => "ramulator-memory",
-            Format::DramSim2 => "dramsim2",
-            Format::DramSim3 => "dramsim3",
-            Format::DramSys => "dramsys",
-            Format::DramSysRelative => "dramsys-relative",
-            Format::Pinatrace => "pinatrace",
-            Format::Lackey => "lackey",
-            Format::DynamoRio => "dynamorio",
-            Format::ChampSim => "champsim",
-            Format::Gem5Packets => "gem5-packets",
-        }
-    }
-
-    /// Whether accesses are a program's own, from before any cache.
-    fn at_core(self) -> bool {
-        matches!(
-            self,
-            Format::ChampSim | Format::Pinatrace | Format::Lackey | Format::DynamoRio
-        )
-    }
-
-    /// Whether addresses are those of a memory bus. Programs have virtual addresses, and so do Ramulator's instruction
-    /// traces, whose lines its frontend translates.
-    fn is_physical(self) -> bool {
-        !self.at_core() && self != Format::RamulatorInstructions
-    }
-
-    /// Whether moments are arrivals at memory. Cycles are stamps of a memory bus; a trace that counts instructions, or
-    /// nothing, is played by a core.
-    fn arrivals(self) -> Arrivals {
-        match self.clock().0 {
-            GapUnit::Cycles => Arrivals::Open,
-            GapUnit::Instructions => Arrivals::Closed,
-        }
-    }
-
-    /// The unit of a converted trace's gaps, and the clock in MHz where it is cycles.
-    fn clock(self) -> (GapUnit, Option<f64>) {
-        match self {
-            Format::NvMain => (GapUnit::Cycles, Some(2000.0)),
-            Format::DramSim3 => (GapUnit::Cycles, Some(1200.0)),
-            Format::Gem5Packets => (GapUnit::Cycles, Some(1000.0)),
-            Format::DramSim2 => (GapUnit::Cycles, Some(667.0)),
-            Format::DramSys | Format::DramSysRelative => (GapUnit::Cycles, Some(800.0)),
-            Format::RamulatorLoadStore
-            | Format::RamulatorReadWrite
-            | Format::RamulatorInstructions
-            | Format::RamulatorMemory
-            | Format::Pinatrace
-            | Format::Lackey
-            | Format::DynamoRio
-            | Format::ChampSim => (GapUnit::Instructions, None),
-        }
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Format {
-    type Err = String;
-    fn from_str(name: &str) -> Result<Format, String> {
-        Format::ALL
-            .into_iter()
-            .find(|f| f.name() == name)
-            .ok_or_else(|| {
-                let names = Format::ALL.map(Format::name).join(", ");
-                format!("`{name}` is not a trace format; choose {names}")
-            })
-    }
-}
 
 /// The content of a write whose format has no bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -250,7 +109,7 @@ pub fn import(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<u64, TraceError> {
     let path = from.as_ref();
-    let mut parser = Parser::new(format, &options.levels).map_err(|e| TraceError::file(path, e))?;
+    check_levels(&options.levels).map_err(|e| TraceError::file(path, e))?;
     let io = |e| TraceError::unreadable(path, &e);
     let file = File::open(path).map_err(io)?;
     let meta = file.metadata().map_err(io)?;
@@ -262,30 +121,29 @@ pub fn import(
     let mut writer = TraceWriter::create(to, provenance(path, format, options))?;
     let mut records = Records {
         options,
-        at_core: format.at_core(),
+        at_core: format.foreign().at_core,
         held: FxHashMap::default(),
         dice: ChaCha8Rng::seed_from_u64(options.seed),
         sequence: 0,
         moment: 0,
     };
-    let mut lines = TextLines {
+    let text_lines = |parser| TextLines {
         format,
-        parser: &mut parser,
+        parser,
         waiting: VecDeque::new(),
         line: Vec::new(),
         number: 0,
     };
-    let mut champsim = binary::ChampSim::default();
-    let mut gem5 = binary::Gem5::new(options.clock_mhz.unwrap_or(1000.0));
+    let mut requests: Box<dyn Requests> = match format.foreign().reads {
+        Reads::Line(parse) => Box::new(text_lines(Box::new(parse))),
+        Reads::Text(parser) => Box::new(text_lines(parser(options))),
+        Reads::Bytes(requests) => requests(options),
+    };
     let mut count = 0;
     while count < options.limit {
-        let next = match format {
-            Format::ChampSim => champsim.next(&mut text),
-            Format::Gem5Packets => gem5.next(&mut text),
-            _ => lines.next(&mut text),
-        };
+        let next = requests.next(&mut text);
         // Where it is stands in front: a line of text has a number, what is not text says it.
-        let place = |problem| match lines.number {
+        let place = |problem| match requests.line() {
             0 => TraceError::file(path, problem),
             number => TraceError::text(path, number, problem),
         };
@@ -320,22 +178,23 @@ impl Read for CountedFile {
     }
 }
 
-struct TextLines<'p> {
+struct TextLines {
     format: Format,
-    parser: &'p mut Parser,
+    parser: Box<dyn TextFormat>,
     waiting: ParsedRequests,
     line: Vec<u8>,
     number: u64,
 }
 
-impl TextLines<'_> {
-    fn next(&mut self, text: &mut impl BufRead) -> Result<Option<ParsedRequest>, Bad> {
+impl Requests for TextLines {
+    /// Blank lines and comments (`#` or `//`) have no requests.
+    fn next(&mut self, mut text: &mut dyn BufRead) -> Result<Option<ParsedRequest>, Bad> {
         loop {
             if let Some(request) = self.waiting.pop_front() {
                 return Ok(Some(request));
             }
             self.line.clear();
-            let mut most = text.by_ref().take(LONGEST);
+            let mut most = (&mut text).take(LONGEST);
             let read = most.read_until(b'\n', &mut self.line)? as u64;
             if read == 0 {
                 return Ok(None);
@@ -347,23 +206,47 @@ impl TextLines<'_> {
                     "has over {LONGEST} bytes; this is not a {format} trace"
                 )));
             }
-            let words = std::str::from_utf8(&self.line)
+            let text = std::str::from_utf8(&self.line)
                 .map_err(|_| Bad::Trace(format!("is not text; is it a {format} trace?")))?;
-            self.parser
-                .line(self.number, words, &mut self.waiting)
-                .map_err(Bad::Trace)?;
+            let words: Vec<&str> = text.split_ascii_whitespace().collect();
+            let is_comment = |word: &&str| word.starts_with('#') || word.starts_with("//");
+            if words.first().is_none_or(is_comment) {
+                continue;
+            }
+            let line = TextLine {
+                number: self.number,
+                text,
+                words,
+            };
+            let parsed = self.parser.line(&line, &mut self.waiting);
+            parsed.map_err(Bad::Trace)?;
         }
+    }
+
+    fn line(&self) -> u64 {
+        self.number
+    }
+}
+
+fn check_levels(levels: &[u64]) -> Result<(), String> {
+    let lines = levels
+        .iter()
+        .try_fold(1u64, |n, &size| n.checked_mul(size).filter(|&n| n > 0));
+    match levels.is_empty() || lines.is_none_or(|n| n > 1 << 58) {
+        true => Err(format!(
+            "levels {levels:?} must each be at least 1 and together at most 2^58 lines"
+        )),
+        false => Ok(()),
     }
 }
 
 fn provenance(path: &Path, format: Format, options: &ImportOptions) -> Provenance {
-    let (gap_unit, clock) = format.clock();
     let mut provenance = Provenance {
         program: stem(path),
         description: format!("converted from {format}"),
-        gap_unit,
+        gap_unit: format.gap_unit(),
         arrivals: format.arrivals(),
-        level: match format.at_core() {
+        level: match format.foreign().at_core {
             true => Level::Cpu,
             false => Level::Memory,
         },
@@ -372,12 +255,12 @@ fn provenance(path: &Path, format: Format, options: &ImportOptions) -> Provenanc
     let fill =
         json!({"format": format, "data_of_writes_without": options.fill, "seed": options.seed});
     provenance.more.insert("converted".to_owned(), fill);
-    let space = match format.is_physical() {
+    let space = match format.foreign().is_physical {
         true => PHYSICAL,
         false => "virtual",
     };
     (provenance.more).insert(ADDRESS_SPACE.to_owned(), space.into());
-    if let Some(clock) = clock {
+    if let Some(clock) = format.foreign().clock_mhz {
         let clock = options.clock_mhz.unwrap_or(clock);
         provenance.more.insert("clock_mhz".to_owned(), clock.into());
     }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use sardonyx_trace::line::Virtual;
-use sardonyx_trace::{Format, ImportOptions, Op, Record, Source, export_nvmain};
+use sardonyx_trace::{Format, ImportOptions, Op, Record, Source, export};
 
 use super::{Desk, in_short, plain, requests, short, write};
 
@@ -85,7 +85,7 @@ proptest! {
         let desk = Desk::new();
         write(&desk.at("a.parquet"), &records);
         let source = Source::open(desk.at("a.parquet")).unwrap();
-        let exported = export_nvmain(source, desk.at("a.nvt"), &mut |_, _| ()).unwrap();
+        let exported = export(source, desk.at("a.nvt"), Format::NvMain, &mut |_, _| ()).unwrap();
         prop_assert_eq!((exported.requests, exported.left_out), (records.len() as u64, 0));
         let text = std::fs::read_to_string(desk.at("a.nvt")).unwrap();
         prop_assert_eq!(plain(&text, Format::NvMain).unwrap(), records);
@@ -120,7 +120,7 @@ fn nvmain_gets_old_data_and_no_fences() {
     };
     write(&desk.at("a.parquet"), &[base, fence, second, read]);
     let source = Source::open(desk.at("a.parquet")).unwrap();
-    let exported = export_nvmain(source, desk.at("a.nvt"), &mut |_, _| ()).unwrap();
+    let exported = export(source, desk.at("a.nvt"), Format::NvMain, &mut |_, _| ()).unwrap();
     assert_eq!((exported.requests, exported.left_out), (3, 1));
     let (zero, ab, one) = ("00".repeat(64), "ab".repeat(64), "01".repeat(64));
     let expected =
@@ -135,7 +135,7 @@ fn nvmain_gets_cycles_of_its_own_clock() {
     let text = "40 READ 3\n40 READ 1200\n40 READ 2400\n";
     desk.import(text, Format::DramSim3, &options).unwrap();
     let source = Source::open(desk.at("out.parquet")).unwrap();
-    export_nvmain(source, desk.at("a.nvt"), &mut |_, _| ()).unwrap();
+    export(source, desk.at("a.nvt"), Format::NvMain, &mut |_, _| ()).unwrap();
     let text = std::fs::read_to_string(desk.at("a.nvt")).unwrap();
     let cycles: Vec<&str> = text
         .lines()

@@ -2,10 +2,11 @@
 //! queue delays its admission and nothing else.
 
 use crate::line::Virtual;
-use crate::machine::{
-    Access, Agent, AgentAnswer, CoreFigures, LOOK_AHEAD, OutOfMemory, Passing, Port, RunError,
-    Stream, Turn,
-};
+use crate::machine::agent::{Agent, AgentAnswer, CoreFigures, Passing, Turn};
+use crate::machine::error::RunError;
+use crate::machine::page_table::OutOfMemory;
+use crate::machine::port::Port;
+use crate::machine::streams::{Access, LOOK_AHEAD, Stream};
 use crate::stats::Direction;
 use crate::units::Time;
 

@@ -5,10 +5,11 @@
 
 use super::window::{Mshrs, ReorderWindow};
 use crate::line::Virtual;
-use crate::machine::{
-    Access, Agent, AgentAnswer, CoreFigures, LOOK_AHEAD, OutOfMemory, Passing, Port, RunError,
-    Stream, Turn,
-};
+use crate::machine::agent::{Agent, AgentAnswer, CoreFigures, Passing, Turn};
+use crate::machine::error::RunError;
+use crate::machine::page_table::OutOfMemory;
+use crate::machine::port::Port;
+use crate::machine::streams::{Access, LOOK_AHEAD, Stream};
 use crate::medium::params::CoreParams;
 use crate::stats::Direction;
 use crate::trace::GapUnit;

@@ -5,9 +5,10 @@ use std::time::Duration;
 use super::{Hosted, HostedError};
 use crate::latency::Latencies;
 use crate::line::LINE_BYTES;
+use crate::machine::agent::CoreFigures;
 use crate::machine::outcome::{self, Finished, Outcome};
+use crate::machine::page_table::{AddressSpace, PAGE_LINES, PageTable};
 use crate::machine::system::Before;
-use crate::machine::{AddressSpace, CoreFigures, PAGE_LINES, PageTable};
 use crate::units::Time;
 
 impl Hosted {

@@ -3,7 +3,7 @@
 use crate::controller::designs::UnknownDesign;
 use crate::exhausted::Exhausted;
 use crate::line::{LINE_BYTES, Line};
-use crate::machine::OutOfMemory;
+use crate::machine::page_table::OutOfMemory;
 use crate::memory::Wrong;
 use crate::units::Time;
 

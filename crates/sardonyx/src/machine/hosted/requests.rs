@@ -9,7 +9,7 @@ use crate::controller::{Class, Persist, Write};
 use crate::engine::Request;
 use crate::exhausted::Exhausted;
 use crate::line::{LINE_BYTES, Logical, Virtual, ZERO_LINE};
-use crate::machine::PAGE_LINES;
+use crate::machine::page_table::PAGE_LINES;
 use crate::medium::params::Addresses;
 use crate::plan::At;
 use crate::stats::Direction;

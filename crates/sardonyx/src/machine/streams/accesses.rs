@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use sardonyx_base::random::{SplitMix64, mix};
 
 use crate::line::{Line, Virtual, ZERO_LINE};
-use crate::machine::RunError;
-use crate::machine::{AddressSpace, PageFrames, TraceUse};
+use crate::machine::error::{RunError, TraceUse};
+use crate::machine::page_table::{AddressSpace, PageFrames};
 use crate::medium::params::Addresses;
 use crate::stats::Direction;
 use crate::trace::{CLOCK_REMEDY, GapUnit, Op, Record, Source, TraceError};

@@ -3,7 +3,8 @@
 
 use super::accesses::{Copies, OwnContents};
 use crate::line::Virtual;
-use crate::machine::{Batch, OpKind, OpSource, RunError, TraceUse};
+use crate::machine::error::{RunError, TraceUse};
+use crate::machine::ops::{Batch, OpKind, OpSource};
 use crate::trace::{GapUnit, Level, Op, Record, Source};
 use crate::units::Time;
 

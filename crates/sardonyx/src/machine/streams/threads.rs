@@ -12,7 +12,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::accesses::{OwnContents, direction};
 use super::{Access, Copies, Stream};
 use crate::line::Virtual;
-use crate::machine::{OutOfMemory, PAGE_LINES, PageFrames, TraceUse};
+use crate::machine::error::{RunError, TraceUse};
+use crate::machine::page_table::{OutOfMemory, PAGE_LINES, PageFrames};
 use crate::trace::{GapUnit, Level, Record, Source, TraceError};
 
 /// The most accesses that have been read and not issued. A thread whose next access is further on waits.
@@ -45,7 +46,7 @@ impl Threads {
     ///
     /// # Errors
     /// The trace is broken, was taken at the core, or counts cycles.
-    pub fn of(mut source: Source) -> Result<Threads, crate::machine::RunError> {
+    pub fn of(mut source: Source) -> Result<Threads, RunError> {
         let provenance = source.provenance();
         let problem = match (provenance.level, provenance.gap_unit) {
             (Level::Cpu, _) => "was taken at the core, where one core plays all threads",

@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 
 use super::{Assumed, Bears, Design, Job, Key, KeyKind, Keys, Needs, Running};
 use crate::conventional::{Conventional, ConventionalOptions, CostModel, PowerDraw};
+use crate::operation::Content;
 use crate::outcome::{RunError, object, rate, years};
 use crate::parameters::Bracket;
 use crate::store::{Error, Lba, Store};
-use crate::workload::Content;
 
 /// Bytes that an 800 GB P3700 takes in its life, as specified. *assumed*
 const DRIVE_ENDURES: f64 = 14.6e15;

@@ -16,10 +16,11 @@ use serde_json::{Map, Value};
 
 pub use keys::{Key, KeyKind, Keys, Needs};
 
+use crate::operation::Content;
 use crate::outcome::RunError;
 use crate::recam::BlockContents;
 use crate::store::{Error, Lba, Store};
-use crate::workload::{Content, Workload};
+use crate::workload::Workload;
 
 /// A table of keys, a row each: name, kind, default, source, line, and what else there is to say of a key.
 macro_rules! keys {

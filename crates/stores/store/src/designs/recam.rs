@@ -5,11 +5,11 @@ use serde_json::{Map, Value, json};
 
 use super::{Assumed, Bears, Design, Job, Key, KeyKind, Room, Running};
 use crate::ledger::Purpose;
+use crate::operation::Content;
 use crate::outcome::{RunError, object, rate, years};
 use crate::parameters::{Bracket, Compare, Energies, First, Overwrite, Parameters};
 use crate::recam::{BlockContents, InMemory, Recam, Regenerated};
 use crate::store::{Error, Lba, Outcome};
-use crate::workload::Content;
 
 pub(super) static DESIGN: Design = Design {
     name: "recam",

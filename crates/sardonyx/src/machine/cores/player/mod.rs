@@ -8,9 +8,10 @@ mod waiting;
 use super::window::{Mshrs, ReorderWindow};
 use crate::config::Machine;
 use crate::line::Virtual;
-use crate::machine::{
-    Agent, AgentAnswer, Batch, CoreFigures, Counts, OpSource, Port, RunError, Turn, Waiter,
-};
+use crate::machine::agent::{Agent, AgentAnswer, CoreFigures, Counts, Turn, Waiter};
+use crate::machine::error::RunError;
+use crate::machine::ops::{Batch, OpSource};
+use crate::machine::port::Port;
 use crate::units::Time;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

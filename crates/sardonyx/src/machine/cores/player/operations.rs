@@ -2,7 +2,11 @@
 
 use super::{Need, Player, PlayerHead};
 use crate::line::{Line, Logical, Virtual};
-use crate::machine::{Mark, Op, OpKind, Port, RunError, Waiter, WriteBack};
+use crate::machine::agent::Waiter;
+use crate::machine::caches::WriteBack;
+use crate::machine::error::RunError;
+use crate::machine::ops::{Mark, Op, OpKind};
+use crate::machine::port::Port;
 use crate::plan::Step;
 
 /// Hints are given this many operations ahead: first for the look-up, then for a miss.

@@ -2,7 +2,8 @@
 //! answers so far tell.
 
 use super::{Need, Player, PlayerHead};
-use crate::machine::{OpKind, Port};
+use crate::machine::ops::OpKind;
+use crate::machine::port::Port;
 use crate::units::Time;
 
 impl Player<'_> {

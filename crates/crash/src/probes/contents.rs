@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use sardonyx_base::random::mix;
 
-use super::life::Life;
+use super::life::UntimedLife;
 use crate::history::History;
-use crate::secrecy::Looked;
+use crate::probes::Looked;
 use sardonyx::line::{Line, Logical, ZERO_LINE};
 use sardonyx::medium::image::Image;
 use sardonyx::medium::layout::Layout;
@@ -51,7 +51,7 @@ impl History {
                 .zip(contents.map(|(_, line)| line))
                 .collect()
         };
-        let mut life = Life::recovered(build(), Image::sparse());
+        let mut life = UntimedLife::recovered(build(), Image::sparse());
         // The shift makes the neighbours' classes differ each time.
         for (round, shift) in [0, SHIFT, 0, 0].into_iter().enumerate() {
             let held: BTreeMap<Logical, Line> = written(shift).into_iter().collect();

@@ -1,8 +1,11 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::words::numbers;
 use sardonyx::controller::encryption::pad;
+use sardonyx::line::Line;
 use sardonyx::line::{Class, Logical, Persist};
+use sardonyx::plan::journal::MediumWrite;
 use sardonyx::plan::journal::{Event, Handled, Sealed};
 use sardonyx::settings::Settings;
 use sardonyx::units::Time;

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::content;
-use super::life::Life;
-use crate::attacker::changes::word_of;
+use super::life::UntimedLife;
 use crate::history::History;
+use crate::words::word_of;
 use sardonyx::controller::designs::Stack;
 use sardonyx::controller::layers::BESIDE;
 use sardonyx::line::{Logical, Place, ZERO_LINE};
@@ -68,7 +68,7 @@ impl History {
         let mut layout = Layout::new(lines);
         let controller = stack.build(&self.small, &mut layout);
         let kept = (stack.integrity.power_fail?)(&self.small, &layout);
-        let mut life = Life::recovered(controller, Image::sparse());
+        let mut life = UntimedLife::recovered(controller, Image::sparse());
         let written: BTreeSet<u64> = pairs
             .iter()
             .flat_map(|(one, other)| [*one, *other])
@@ -99,7 +99,7 @@ impl History {
                 }
                 image.put(*place, line.map(|line| (line, beside)).as_ref());
                 let recovered = stack.build(&self.small, &mut Layout::new(lines));
-                let mut life = Life::recovered(recovered, image);
+                let mut life = UntimedLife::recovered(recovered, image);
                 life.untimed.refused().is_empty()
                     && life.read(Logical(place.0)) == line
                     && life.untimed.refused().is_empty()

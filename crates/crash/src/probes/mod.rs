@@ -12,6 +12,8 @@ mod undo;
 
 pub use handling::{Again, Handling};
 
+use std::cell::Cell;
+
 use sardonyx_base::random::mix;
 
 use crate::history::History;
@@ -20,6 +22,17 @@ use sardonyx::controller::mapping::places::RETIRED;
 use sardonyx::exhausted::Exhausted;
 use sardonyx::line::{Line, Logical, ZERO_LINE};
 use sardonyx::settings::{Pressure, Settings, Value};
+
+/// How much the probes of a run have looked at.
+#[derive(Default)]
+pub struct Looked {
+    /// The number of times that requests were handled with other contents that could show something.
+    pub masked: Cell<u64>,
+    /// The number of lines near zero that a controller was asked to write and read.
+    pub near_zero: Cell<u64>,
+    /// The number of unwritten lines that a controller was asked to read.
+    pub unwritten: Cell<u64>,
+}
 
 /// A failure where a medium or a log has just enough room.
 pub enum Crowded {

@@ -1,7 +1,7 @@
 //! The findings of an exploration: how much it has checked, and what was wrong.
 
 use crate::secrecy::widths::Widths;
-use crate::verdict::violation::Tally;
+use crate::violation::Tally;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Covered {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::life::Life;
+use super::life::UntimedLife;
 use super::{Crowded, content};
 use crate::history::History;
 use sardonyx::controller::Write;
@@ -36,8 +36,8 @@ impl History {
         // Lines that no transaction changes lie behind those that one does.
         let most = RECORD * (records.min(FEW_RECORDS) * MOST_BUCKETS).max(records + 1) + RECORD;
         let build = || self.stack.build(settings, &mut Layout::new(2 * most));
-        let mut life = Life::recovered(build(), Image::sparse());
-        let restore = |life: &mut Life, lines: u64| {
+        let mut life = UntimedLife::recovered(build(), Image::sparse());
+        let restore = |life: &mut UntimedLife, lines: u64| {
             for line in (0..lines).map(Logical) {
                 life.write(line, &content(line.0, 0));
             }
@@ -140,7 +140,7 @@ impl History {
 }
 
 /// Logs and changes the lines of a record in transaction `number`; an error if the log has no room.
-fn change_chunk(life: &mut Life, chunk: u64, number: u64) -> Result<(), Exhausted> {
+fn change_chunk(life: &mut UntimedLife, chunk: u64, number: u64) -> Result<(), Exhausted> {
     let lines = || (chunk * RECORD..(chunk + 1) * RECORD).map(Logical);
     for line in lines() {
         life.log(0, line, &content(line.0, 0));
@@ -156,7 +156,7 @@ struct Undoing<'h> {
     history: &'h History,
     settings: Settings,
     lines: u64,
-    life: Life,
+    life: UntimedLife,
     /// The lines that are put back after a cut, and those that are not.
     logged: Vec<u64>,
     kept: Vec<u64>,
@@ -171,7 +171,7 @@ impl<'h> Undoing<'h> {
             history,
             settings,
             lines,
-            life: Life::recovered(controller, Image::sparse()),
+            life: UntimedLife::recovered(controller, Image::sparse()),
             logged: Vec::new(),
             kept: Vec::new(),
         };

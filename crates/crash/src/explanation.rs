@@ -4,7 +4,7 @@
 use rustc_hash::FxHashSet;
 
 use crate::history::History;
-use crate::verdict::violation::{Kind, Violation};
+use crate::violation::{Kind, Violation};
 use sardonyx::controller::layers::BESIDE;
 use sardonyx::line::Place;
 use sardonyx::plan::journal::{Event, Mark, MediumWrite, Sealed};

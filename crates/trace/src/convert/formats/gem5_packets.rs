@@ -1,80 +1,25 @@
-//! Reads traces that are not text: ChampSim's instructions, gem5's packets.
+//! gem5: packets of a communication monitor: the word `gem5`, then protobuf messages, each after its length. The first
+//! message is the header.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, ErrorKind, Read};
+use std::io::{BufRead, Read};
 
-use super::parse::ParsedRequest;
+use crate::convert::foreign::{Foreign, Reads, Requests};
+use crate::convert::parse::{Bad, ParsedRequest};
 
-pub(super) const INSTRUCTION: usize = 64;
-/// Bytes of one gem5 message, or of the memory that one packet touches, at most.
+/// Bytes of one message, or of the memory that one packet touches, at most.
 const MOST: u64 = 1 << 20;
 /// gem5's ticks in a second, where a trace does not say.
 const TICKS: u64 = 1_000_000_000_000;
+const CLOCK_MHZ: f64 = 1000.0;
 
-pub(super) enum Bad {
-    Trace(String),
-    File(std::io::Error),
-}
+pub const FORMAT: Foreign = Foreign::at_bus(
+    "gem5-packets",
+    Some(CLOCK_MHZ),
+    Reads::Bytes(|options| Box::new(Gem5::new(options.clock_mhz.unwrap_or(CLOCK_MHZ)))),
+);
 
-impl From<std::io::Error> for Bad {
-    fn from(error: std::io::Error) -> Bad {
-        match error.kind() {
-            ErrorKind::UnexpectedEof => Bad::Trace("ends in the middle; it was cut off".into()),
-            ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::Other => {
-                Bad::Trace(format!("is damaged: {error}"))
-            }
-            _ => Bad::File(error),
-        }
-    }
-}
-
-/// ChampSim's instructions of 64 bytes. An address in `source_memory` is a load, one in `destination_memory` a store.
-/// The number of the instruction is the moment of its accesses.
-#[derive(Default)]
-pub(super) struct ChampSim {
-    waiting: VecDeque<ParsedRequest>,
-    number: u64,
-}
-
-impl ChampSim {
-    pub(super) fn next(&mut self, from: &mut impl BufRead) -> Result<Option<ParsedRequest>, Bad> {
-        while self.waiting.is_empty() {
-            if from.fill_buf()?.is_empty() {
-                return Ok(None);
-            }
-            let mut instruction = [0; INSTRUCTION];
-            from.read_exact(&mut instruction)?;
-            self.number += 1;
-            let (is_branch, taken) = (instruction[8], instruction[9]);
-            if is_branch > 1 || taken > 1 {
-                let number = self.number;
-                return Err(Bad::Trace(format!(
-                    "instruction {number}: branch flags {is_branch} and {taken} are not 0 or 1; is it ChampSim's \
-                     format of 64 bytes an instruction?"
-                )));
-            }
-            let words = instruction[16..].as_chunks::<8>().0;
-            let addresses = words.iter().map(|word| u64::from_le_bytes(*word));
-            // Two addresses that are written, then four that are read; a load comes before its store.
-            let mut accesses: Vec<(bool, u64)> = addresses
-                .enumerate()
-                .map(|(index, address)| (index < 2, address))
-                .filter(|(_, address)| *address != 0)
-                .collect();
-            accesses.sort_by_key(|(write, _)| *write);
-            for (write, byte) in accesses {
-                let mut request = ParsedRequest::new(write, byte);
-                request.cycle = Some(self.number);
-                self.waiting.push_back(request);
-            }
-        }
-        Ok(self.waiting.pop_front())
-    }
-}
-
-/// gem5's packet trace: the word `gem5`, then protobuf messages, each after its length. The first message is the
-/// header.
-pub(super) struct Gem5 {
+struct Gem5 {
     clock_khz: u64,
     ticks: Option<u64>,
     waiting: VecDeque<ParsedRequest>,
@@ -83,7 +28,7 @@ pub(super) struct Gem5 {
 }
 
 impl Gem5 {
-    pub(super) fn new(clock_mhz: f64) -> Gem5 {
+    fn new(clock_mhz: f64) -> Gem5 {
         Gem5 {
             clock_khz: (clock_mhz * 1000.0).round().max(1.0) as u64,
             ticks: None,
@@ -92,8 +37,10 @@ impl Gem5 {
             first: None,
         }
     }
+}
 
-    pub(super) fn next(&mut self, from: &mut impl BufRead) -> Result<Option<ParsedRequest>, Bad> {
+impl Requests for Gem5 {
+    fn next(&mut self, mut from: &mut dyn BufRead) -> Result<Option<ParsedRequest>, Bad> {
         if self.ticks.is_none() {
             let mut magic = [0; 4];
             from.read_exact(&mut magic)?;
@@ -101,12 +48,12 @@ impl Gem5 {
                 b"gem5" => {}
                 _ => return Err(Bad::Trace("does not begin with gem5's mark".into())),
             }
-            let head = message(from)?.ok_or_else(|| Bad::Trace("has no head".into()))?;
+            let head = message(&mut from)?.ok_or_else(|| Bad::Trace("has no head".into()))?;
             let ticks = fields(&head).map_err(Bad::Trace)?.get(3);
             self.ticks = Some(ticks.unwrap_or(TICKS).max(1));
         }
         while self.waiting.is_empty() {
-            let Some(packet) = message(from)? else {
+            let Some(packet) = message(&mut from)? else {
                 return Ok(None);
             };
             self.number += 1;
@@ -115,7 +62,9 @@ impl Gem5 {
         }
         Ok(self.waiting.pop_front())
     }
+}
 
+impl Gem5 {
     /// Turns a packet into a request for each line. Packets that move no bytes have none.
     fn packet(&mut self, packet: &[u8]) -> Result<(), String> {
         let fields = fields(packet)?;

@@ -7,8 +7,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::images::{FIRST, Image, Kind};
 use crate::recording::persistence::Course;
 use crate::recovery::ending::Ended;
-use crate::report::verdict::Doubt;
 use crate::search::reduce::Reduced;
+use crate::verdict::Doubt;
 
 #[derive(Clone, Debug)]
 pub struct Violation {

@@ -102,9 +102,9 @@ impl Violation {
     }
 }
 
-/// Cuts that share a sort of violation.
+/// CutCount that share a sort of violation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Cuts {
+pub struct CutCount {
     /// The number of cuts, each counted once however much was wrong there.
     pub count: u64,
     /// The last of them: its position, and that of the cut in the later life.
@@ -114,8 +114,8 @@ pub struct Cuts {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     pub kinds: BTreeMap<Kind, (u64, Violation)>,
-    pub lost: Cuts,
-    pub secret: Cuts,
+    pub lost: CutCount,
+    pub secret: CutCount,
 }
 
 impl Tally {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashSet;
 
-use super::life::Life;
+use super::life::UntimedLife;
 use crate::history::History;
-use crate::secrecy::{self, Encrypted, Held};
+use crate::pads::{self, Encrypted, Held};
 use sardonyx::controller::encryption::pad::OTHER_KEY;
 use sardonyx::controller::{Controller, Write};
 use sardonyx::line::{Line, Logical, Place, ZERO_LINE};
@@ -71,7 +71,7 @@ pub struct Again {
 impl Again {
     fn new(untimed: &Untimed, layout: Layout, held: Held) -> Again {
         let mut again = Again {
-            covered: secrecy::written(untimed, 0, &held),
+            covered: pads::written(untimed, 0, &held),
             beside: Vec::new(),
             sidebands: Vec::new(),
             layout,
@@ -117,7 +117,7 @@ impl History {
         };
         let mut layout = Layout::new(lines);
         let controller = self.stack.build(&settings, &mut layout);
-        let mut life = Life::recovered(controller, Image::sparse());
+        let mut life = UntimedLife::recovered(controller, Image::sparse());
         let held = self.handle_again(how, count, lines, &mut life)?;
         life.flush();
         let under_pads = Held::from_stack(&layout, &self.stack, &settings);
@@ -141,7 +141,7 @@ impl History {
         how: &Handling,
         count: usize,
         lines: u64,
-        life: &mut Life,
+        life: &mut UntimedLife,
     ) -> Option<BTreeMap<Logical, Line>> {
         let logs = self.stack.keeps_log();
         let (mut held, mut logged) = (BTreeMap::new(), FxHashSet::default());

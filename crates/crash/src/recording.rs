@@ -4,14 +4,15 @@
 //! never stored there is of no use to any recovery: its bytes are there, but the counter or the mapping that belongs to
 //! them is not.
 
-use crate::history::{HistoryError, Result, adverse, fresh, shrink};
+use crate::history::machine::{adverse, fresh, shrink, write_all};
+use crate::history::{HistoryError, Result};
 use crate::panics::caught;
 use crate::platform::{Platform, Survivors};
 use sardonyx::config::Machine;
 use sardonyx::controller::Write;
 use sardonyx::controller::designs::Stack;
 use sardonyx::line::{Line, Logical};
-use sardonyx::machine::{OpSource, read_untimed, write_untimed};
+use sardonyx::machine::{OpSource, read_untimed};
 use sardonyx::medium::image::Image;
 use sardonyx::medium::layout::Layout;
 use sardonyx::plan::At;
@@ -50,16 +51,11 @@ pub fn readable(
     let data_lines = machine.engine.medium.geometry.lines();
     let small = fresh(&machine.settings);
     let run = || -> Result<Readable> {
-        let mut controller = stack.build(&machine.settings, &mut Layout::new(data_lines));
+        let controller = stack.build(&machine.settings, &mut Layout::new(data_lines));
         let mut untimed = Untimed::new(Image::new());
-        for (line, data) in initial {
-            let write = Write::new(Logical(*line), At::past(data));
-            write_untimed(&mut controller, &mut untimed, write);
-        }
-        untimed.plan(|plan| controller.flush(plan));
-        if let Some(why) = untimed.failure() {
-            return Err(why.into());
-        }
+        let lines = initial.iter();
+        let lines = lines.map(|(line, data)| Write::new(Logical(*line), At::past(data)));
+        write_all(controller, &mut untimed, lines)?;
         untimed.settle();
         let image = untimed.into_image();
         let mut layout = Layout::new(data_lines);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::secrecy::Looked;
+use crate::probes::Looked;
 use sardonyx::controller::{Class, Controller, Write};
 use sardonyx::exhausted::Exhausted;
 use sardonyx::line::{Line, Logical};
@@ -11,19 +11,19 @@ use sardonyx::medium::image::Image;
 use sardonyx::plan::untimed::Untimed;
 use sardonyx::plan::{At, Plan, Step};
 
-pub(super) struct Life {
+pub(super) struct UntimedLife {
     controller: Controller,
     pub untimed: Untimed,
 }
 
-impl Life {
+impl UntimedLife {
     /// Begins a life whose `controller` has recovered from what is in `image`.
-    pub fn recovered(controller: Controller, image: Image) -> Life {
-        Life::recover(controller, Untimed::new(image))
+    pub fn recovered(controller: Controller, image: Image) -> UntimedLife {
+        UntimedLife::recover(controller, Untimed::new(image))
     }
 
-    fn recover(controller: Controller, untimed: Untimed) -> Life {
-        let mut life = Life {
+    fn recover(controller: Controller, untimed: Untimed) -> UntimedLife {
+        let mut life = UntimedLife {
             controller,
             untimed,
         };
@@ -33,14 +33,14 @@ impl Life {
 
     /// Begins the next life after an orderly end: `controller` has recovered from what this one has settled in the
     /// medium.
-    pub fn then(self, controller: Controller) -> Life {
-        Life::recover(controller, self.untimed)
+    pub fn then(self, controller: Controller) -> UntimedLife {
+        UntimedLife::recover(controller, self.untimed)
     }
 
     /// Begins the life after a power cut now: `controller` has recovered from what it leaves, and undone what was not
     /// committed.
-    pub fn cut(&self, controller: Controller) -> Life {
-        let mut life = Life::recovered(controller, self.untimed.left());
+    pub fn cut(&self, controller: Controller) -> UntimedLife {
+        let mut life = UntimedLife::recovered(controller, self.untimed.left());
         life.ask(Controller::undo);
         life
     }

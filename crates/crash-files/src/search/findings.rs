@@ -1,7 +1,7 @@
 //! What a search found.
 
 use rustc_hash::FxHashSet;
-use sardonyx_crash_test::report::verdict::Doubt;
+use sardonyx_crash_test::verdict::Doubt;
 
 use crate::image_choice::OperationPart;
 use crate::model::{Model, Platform};

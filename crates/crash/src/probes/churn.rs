@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sardonyx_base::random::mix;
 
-use super::life::Life;
+use super::life::UntimedLife;
 use super::{Crowded, content};
 use crate::history::History;
 use sardonyx::controller::mapping::places::least_lines;
@@ -37,7 +37,7 @@ impl History {
         let lines = least_lines(CROWD, &settings);
         let build = || self.stack.build(&settings, &mut Layout::new(lines));
         let mut held: BTreeMap<Logical, Line> = BTreeMap::new();
-        let mut life = Life::recovered(build(), Image::sparse());
+        let mut life = UntimedLife::recovered(build(), Image::sparse());
         for round in 0..LIVES {
             for change in round * CHANGES..(round + 1) * CHANGES {
                 let dice = mix(change ^ mix(self.seed));

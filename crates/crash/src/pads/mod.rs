@@ -1,14 +1,21 @@
 //! All pads of a run, by each of their words: which of them recur in the run, in later lives and after a cut. Left out:
 //! what is written outside encrypted lines, and what would be written under another key.
 
+pub(crate) mod chance;
+pub(crate) mod encrypted;
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
+
+pub use encrypted::{Encrypted, Held, written};
 
 use rustc_hash::FxHashMap;
 
-use crate::secrecy::chance::{Chance, PIECE_BYTES};
-use crate::secrecy::{Encrypted, Held, WORDS};
-use crate::verdict::violation::{Kind, Violation};
-use sardonyx::line::LINE_BYTES;
+use crate::pads::chance::{Chance, PIECE_BYTES};
+use crate::violation::{Kind, Violation};
+use crate::words::WORDS;
+use sardonyx::line::{LINE_BYTES, Place};
 use sardonyx::plan::journal::Journal;
 
 /// After this many encryptions a bit of a pad that has always been the same is no accident.
@@ -305,4 +312,14 @@ impl Pads {
         }
         found
     }
+}
+
+/// Tells what writes after a cut at `position` give away by pieces, all taken together.
+pub fn pieces_after(pads: &Pads, written: &[Encrypted], position: u64) -> Option<(Place, String)> {
+    let mut pieces = Chance::of_pieces();
+    for new in written.iter().enumerate() {
+        pads.pieces(new, position, &mut pieces);
+    }
+    let (index, told) = pieces.told()?;
+    Some((written[index].place, told))
 }

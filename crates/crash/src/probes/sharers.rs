@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::content;
-use super::life::Life;
+use super::life::UntimedLife;
 use crate::history::History;
-use crate::secrecy::Looked;
+use crate::probes::Looked;
 use sardonyx::line::{Line, Logical};
 use sardonyx::medium::image::Image;
 use sardonyx::medium::layout::Layout;
@@ -48,7 +48,7 @@ impl History {
             self.stack.build(&settings, &mut layout)
         };
         let mut held: BTreeMap<Logical, Line> = BTreeMap::new();
-        let mut life = Life::recovered(build(), Image::sparse());
+        let mut life = UntimedLife::recovered(build(), Image::sparse());
         for writes in lives {
             for (line, number) in writes {
                 let (line, data) = (Logical(line), content(0, number));
