@@ -69,9 +69,9 @@ def answer(asked: Compare, watch: Watch | None) -> Results:
     else:
         results = jobs.run(points, shared, asked.jobs, watch, written)
     if asked.sensitivity:
-        from sardonyx.sweeps import study
+        from sardonyx.vary import turning
 
-        found = study.of_comparison(
+        found = turning.of_comparison(
             points,
             shared,
             results.runs,
@@ -146,9 +146,9 @@ def tell(people: Console, results: Results) -> None:
     if any(run.mix for run in results.runs):
         people.print(mix_table(results))
     if results.sensitivity:
-        from sardonyx.report.flips import sensitivity_table
+        from sardonyx.report.sensitivity import sensitivity_table
 
-        people.print(sensitivity_table(results.sensitivity, people.width))
+        people.print(sensitivity_table(results.sensitivity))
 
 
 def said(results: Results) -> dict[str, Any]:

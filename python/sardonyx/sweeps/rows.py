@@ -1,7 +1,7 @@
 """Rows of settings that are run as sweeps in a folder, so that what was done is found again.
 
 A row is a point of a sweep: its subject, its design, options and keys of the machine. Left out:
-which rows there are (``study``, ``papers.sample``).
+which rows there are (``vary.cells``, ``studies.explore``).
 """
 
 from __future__ import annotations
