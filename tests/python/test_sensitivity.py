@@ -175,13 +175,13 @@ def test_a_killed_one_goes_on_and_ends_with_the_same_bytes(tmp_path: Path) -> No
     out = ("--out", str(tmp_path / "killed"), "--json", str(tmp_path / "killed.json"))
     running = subprocess.Popen([*words, *out], stdout=-3, stderr=-3)
     kept = tmp_path / "killed" / "sensitivity"
-    while running.poll() is None and len(list(kept.glob("*/shards/*"))) < 2:
+    while running.poll() is None and len(list(kept.glob("*/points/*"))) < 2:
         time.sleep(0.01)
     with suppress(ProcessLookupError):
         os.kill(running.pid, signal.SIGKILL)
     running.wait(60)
     assert running.returncode == -signal.SIGKILL and not (tmp_path / "killed.json").exists()
-    before = len(list(kept.glob("*/shards/*")))
+    before = len(list(kept.glob("*/points/*")))
     assert before >= 2
     again = subprocess.run([*words, *out], stdout=-3, stderr=-1, text=True, check=True)
     assert "were done before" in again.stderr
@@ -231,7 +231,7 @@ def test_what_does_nothing_is_refused(tmp_path: Path) -> None:
         "reproduce", "recam", "--quick", "--sensitivity", "--cells", "0", *there
     )
     assert not (tmp_path / "there").exists()
-    with pytest.raises(_core.SardonyxError, match="draws = -1"):
+    with pytest.raises(_core.SardonyxError, match="draws -1: give a whole number of 20"):
         sardonyx.compare([TRACE], ["baseline", "esd"], sensitivity=True, draws=-1)
 
 

@@ -357,12 +357,12 @@ def test_a_trace_that_changed_is_an_error_that_loses_nothing(tmp_path: Path) -> 
     before = trace.read_bytes()
     file = written(tmp_path, SMALL.replace("synth:rung-60", "own.parquet"))
     swept(file, tmp_path / "a", share="1/2")
-    shards = sorted((tmp_path / "a/shards").iterdir())
+    points = sorted((tmp_path / "a/points").iterdir())
     cut(400)
     ended = sardonyx("sweep", str(file), "--out", "a", where=tmp_path, status=2)
     assert "own.parquet: has changed since this sweep began" in ended.stderr
     assert ended.stderr.count("\n") == 1
-    assert sorted((tmp_path / "a/shards").iterdir()) == shards
+    assert sorted((tmp_path / "a/points").iterdir()) == points
     # Copies of the old one do not hide that another file has its name.
     (tmp_path / "traces").mkdir()
     for copy in ("copy.parquet", "traces/copy.parquet", "traces/own.parquet"):
@@ -370,7 +370,7 @@ def test_a_trace_that_changed_is_an_error_that_loses_nothing(tmp_path: Path) -> 
     for more in ((), ("--plan",)):
         ended = sardonyx("sweep", str(file), "--out", "a", *more, where=tmp_path, status=2)
         assert "own.parquet: has changed since this sweep began" in ended.stderr
-    assert sorted((tmp_path / "a/shards").iterdir()) == shards
+    assert sorted((tmp_path / "a/points").iterdir()) == points
     # Where no file has its name, a copy is found by its content.
     trace.unlink()
     (tmp_path / "copy.parquet").unlink()
@@ -388,7 +388,7 @@ def test_a_trace_that_changes_while_points_run_ends_the_sweep(tmp_path: Path) ->
     _core.trace_cut(str(TRACES / "redis.parquet"), str(trace), 0, 400, None)
     with pytest.raises(_core.SardonyxError, match="has changed since this sweep began"):
         Sweep(plan, folder, 1).run()
-    assert not folder.shards() and not list((tmp_path / "a/running").iterdir())
+    assert not folder.any("points") and not list((tmp_path / "a/running").iterdir())
 
 
 def test_a_point_that_fails_is_listed_and_the_others_go_on(
@@ -410,20 +410,23 @@ def test_a_point_that_is_missing_at_the_end_is_an_error(
 ) -> None:
     monkeypatch.setattr("sardonyx.sweeps.plan.CHECKED", 0)
     file = written(tmp_path, SMALL.replace("[4, 8]", "[4, 0]"))
-    monkeypatch.setattr("sardonyx.sweeps.folder.failed", lambda _: {})  # as if it were elsewhere
+    monkeypatch.setattr(Folder, "failed", lambda *_: None)  # as if it were elsewhere
     with pytest.raises(_core.SardonyxError, match=r"a: 4 of 8 points have neither .*efit_ways = 0"):
         swept(file, tmp_path / "a")
     assert not (tmp_path / "a/results.parquet").exists()
 
 
-def test_a_damaged_shard_counts_as_missing(tmp_path: Path) -> None:
+def test_a_damaged_point_counts_as_missing(tmp_path: Path) -> None:
     file = written(tmp_path)
     swept(file, tmp_path / "a", 1)
     whole = (tmp_path / "a/results.parquet").read_bytes()
-    shard = next((tmp_path / "a/shards").iterdir())
-    shard.write_bytes(shard.read_bytes()[:-100])
+    first, second, *_ = sorted((tmp_path / "a/points").iterdir())
+    other = first.read_bytes()
+    first.write_bytes(other[:-100])
+    second.write_bytes(other)
     again = swept(file, tmp_path / "a", 1)
-    assert list(again.damaged) == [str(shard)] and again.finished > 0
+    assert set(again.damaged) == {str(first), str(second)}
+    assert again.finished == 2
     assert (tmp_path / "a/results.parquet").read_bytes() == whole
 
 

@@ -160,7 +160,7 @@ def write_sweep_report(
     subjects = ", ".join(list(swept.by_subject())[: content.FEW]) or "a sweep"
     from sardonyx.report import swept as figures
 
-    source = "Points of a sweep, as its shards have them."
+    source = "Points of a sweep."
     write_text(path, page.page("Sweep report", subjects, source, facts, figures.groups(swept)))
 
 
