@@ -15,6 +15,8 @@ from sardonyx.sweeps import reading
 from sardonyx.sweeps.condition import Condition
 from sardonyx.sweeps.estimate import estimate
 from sardonyx.sweeps.folder import Folder
+from sardonyx.sweeps.kinds import KINDS
+from sardonyx.sweeps.kinds.kind import Kind
 from sardonyx.sweeps.plan import Plan
 from sardonyx.sweeps.run import Outcome, Sweep, read_shard
 from test_cli_native import sardonyx
@@ -210,12 +212,12 @@ GONE = '[sweep]\ntraces = ["gone.parquet"]\ndesigns = ["sca"]\n'
         ),
         (GONE, "line 2, [sweep] traces: gone.parquet: there is no such file"),
         (TREE.replace("sweep", "swep"), 'there is no table "swep"; did you mean "sweep"?'),
-        (f"{TREE}copies = 0\n", "copies = 0: give a whole number of at least 1"),
+        (f"{TREE}copies = 0\n", "copies = 0: give a whole number of 1 to 1,024"),
         (f"{TREE}repeats = 1_000_000_000_000\n", "[sweep] repeats: 1000000000000: give a whole"),
         (f"{TREE}repeats = 0\n", "give a whole number, 1 to 10,000"),
         (
             f"{TREE}copies = 1_000_000_000_000\n",
-            "copies = 1000000000000: give a whole number of at most 1,024",
+            "copies = 1000000000000: give a whole number of 1 to 1,024",
         ),
         (f"{TREE}copies = {10**40}\n", "copies: 1" + "0" * 40 + " is beyond 64 bits"),
         (f"{TREE}[axes]\ncores = [{10**40}]\n", "is beyond 64 bits"),
@@ -233,6 +235,42 @@ def test_bad_plans_are_one_line_with_place_and_remedy(
         reading.read(path).check()
     assert words in str(problem.value)
     assert str(problem.value).startswith(str(path))
+
+
+#: Of each kind the command, and its options that are none of a point's: they choose what is written
+#: or looked at, or are several runs.
+COMMANDS = {
+    "simulate": ("compare", "addresses arrivals sample seeds sensitivity"),
+    "crash": ("crash run", "no_log thorough jobs"),
+    "merge": ("merge", "advice what_if why"),
+    "merge-time": ("merge time", "quick"),
+    "crash-test": ("crash-test search", "threads recovery apply no_source"),
+}
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.name in COMMANDS])
+def test_what_a_command_takes_is_a_sweeps(kind: Kind) -> None:
+    command, others = COMMANDS[kind.name]
+    declared = json.loads(_core.command(command))["properties"]
+    taken = {
+        name
+        for name, each in declared.items()
+        if each.get("format") not in ("path", "names", "pairs")
+        and not {"argument", "items"} & each.keys()
+        and "argument" in declared.get(each.get("requires"), {"argument": True})
+    }
+    assert taken - {*others.split(), "jobs"} <= kind.options.keys()
+
+
+def test_a_point_says_the_command_that_asks_the_same() -> None:
+    tables = {"crash": ["queue"], "designs": ["sca"], "cuts": 5, "attack": False, "tear": "words"}
+    point = reading.read({"sweep": tables, "set": {"core.width": 2}}).at(0)
+    assert point is not None
+    words = "crash run queue --designs sca --set core.width=2 --no-attack --tear words --cuts 5"
+    assert sorted(point.question.command) == sorted(words.split())
+    tables = {"programs": ["queue"], "designs": ["sca"], "software_log": False}
+    unsaid = reading.read({"sweep": tables}).at(0)
+    assert unsaid is not None and unsaid.question.command == ()
 
 
 # ---- results
