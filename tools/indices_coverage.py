@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sardonyx.papers.indices import shares
+from sardonyx.vary.indices import shares
 
 Floats: TypeAlias = NDArray[np.float64]
 G = np.array([0.0, 1.0, 4.5, 9.0])

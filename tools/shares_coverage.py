@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from sardonyx.papers.intervals import crossed, proportion
+from sardonyx.vary.intervals import crossed, proportion
 
 #: Deviations of the effects of workloads, of cells and of pairs.
 EFFECTS = ((1.0, 0.3, 0.5), (0.3, 1.0, 0.5), (0.7, 0.7, 0.7), (0.1, 0.5, 1.0))

@@ -147,10 +147,10 @@ def test_the_answer_is_one_sentence_and_goes_on_where_it_was(tmp_path: Path) -> 
     page = (tmp_path / "report.html").read_text()
     assert "with 24K build" in page and "Pareto front" in page
     before = (tmp_path / "a.json").read_bytes()
-    shards = len(list(tmp_path.rglob("shards/*.parquet")))
+    shards = len(list(tmp_path.rglob("points/*.json")))
     assert ran(*words, *target).exit_code == 0
     assert (tmp_path / "a.json").read_bytes() == before
-    assert len(list(tmp_path.rglob("shards/*.parquet"))) == shards
+    assert len(list(tmp_path.rglob("points/*.json"))) == shards
 
 
 def test_limits_and_promises_leave_out(tmp_path: Path) -> None:

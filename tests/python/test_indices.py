@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import indices_coverage
 import pytest
 import shares_coverage
-from sardonyx.papers.indices import shares
-from sardonyx.papers.intervals import crossed, proportion
+from sardonyx.vary.indices import shares, split
+from sardonyx.vary.intervals import crossed, proportion
 
 
 def uniform(
@@ -88,3 +88,13 @@ def test_of_many_choices_that_explain_nothing_none_stands_out() -> None:
 def test_a_proportion_is_wilsons() -> None:
     assert proportion(41, 100) == pytest.approx((0.3187, 0.5080), abs=1e-4)
     assert proportion(0, 40)[0] == 0 and proportion(0, 40)[1] == pytest.approx(0.0876, abs=1e-4)
+
+
+def test_the_value_that_parts_cells_is_found() -> None:
+    values = [str(5 * number) for number in range(20)]
+    found = split("x", values, [float(value) < 37 for value in values])
+    assert found is not None and found.value == "40"
+    assert (found.within.number, found.within.of, found.beyond.number) == (8, 8, 0)
+    words = split("w", ["a", "b", "c"] * 5, [False, True, False] * 5)
+    assert words is not None and words.value == "b" and words.within.number == 5
+    assert split("one", ["1", "1"], [True, False]) is None

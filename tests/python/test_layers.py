@@ -273,6 +273,28 @@ def test_a_point_that_workers_refuse_has_its_error(
     assert part["design"].tolist() == [name] and "there is no design" in part["error"][0]
 
 
+def test_a_point_that_ends_its_worker_is_named_and_the_others_are_run(tmp_path: Path) -> None:
+    deadly = "import os; os.kill(os.getpid(), 9)"
+    file, name = design(tmp_path, PLAIN.replace(BY_HAND, deadly))
+    frame = sweep(tmp_path / "a", designs=["baseline", str(file), "sca", "esd"])
+    assert frame["design"].tolist() == ["baseline", name, "sca", "esd"]
+    assert frame["error"].isna().tolist() == [True, False, True, True]
+    assert "its worker died, twice" in frame["error"][1]
+    assert frame["ipc"].notna().tolist() == [True, False, True, True]
+
+
+def test_a_script_that_runs_a_sweep_runs_it_once(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sardonyx\nprint('here')\n"
+        "tables = {'sweep': {'traces': ['synth:rung-60'], 'designs': ['sca'], 'limit': 100}}\n"
+        "print(len(sardonyx.sweep(tables, out='out').to_pandas()))\n"
+    )
+    command = [sys.executable, str(script)]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (ended.stdout, ended.stderr) == ("here\n1\n", "")
+
+
 def test_a_design_that_is_edited_is_other_points(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,8 +306,8 @@ def test_a_design_that_is_edited_is_other_points(
         assert frame["error"].isna().all() and frame["design"].tolist() == [name, "sca"]
         return list(frame["mean_write_latency_ns"])
 
-    before, shards = swept(), sorted(Path("out/shards").iterdir())
-    assert swept() == before and sorted(Path("out/shards").iterdir()) == shards
+    before, shards = swept(), sorted(Path("out/points").iterdir())
+    assert swept() == before and sorted(Path("out/points").iterdir()) == shards
     file.write_text(file.read_text().replace(BY_HAND, SLOWER))
     after = swept()
     assert after[0] > before[0] and after[1] == before[1]

@@ -44,8 +44,8 @@ WRONG: Any = [5]
             "transaction: compare has no such parameter; did you mean transactions?",
         ),
         ({"transactions": -1}, "transactions -1: give a whole number, 1 or more"),
-        ({"sensitivity": True, "draws": "x"}, "draws x: give a whole number of 0 to 10,000"),
-        ({"draws": 5}, "draws: does nothing without sensitivity"),
+        ({"sensitivity": True, "draws": "x"}, "draws x: give a whole number of 20 to 10,000"),
+        ({"draws": 50}, "draws: does nothing without sensitivity"),
     ],
 )
 def test_errors_speak_python(core: FakeCore, trace: str, wrong: dict[str, Any], said: str) -> None:

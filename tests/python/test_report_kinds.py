@@ -24,7 +24,7 @@ COMMANDS = {
     "compare": ("out/report.html", ["compare redis sqlite3 --limit 500 --out out"]),
     "sensitivity": (
         "out/report.html",
-        ["compare redis --limit 300 --designs baseline,esd --sensitivity --draws 2 --out out"],
+        ["compare redis --limit 300 --designs baseline,esd --sensitivity --draws 20 --out out"],
     ),
     "programs": (
         "out/report.html",

@@ -19,7 +19,7 @@ from sardonyx.values import read
 PACKAGE = Path(sardonyx.__file__).parent
 #: Each room may import those before it.
 ROOMS = (
-    "runs", "sweeps", "draw", "papers", "studies", "report", "api", "simulator", "tracing",
+    "runs", "sweeps", "vary", "draw", "papers", "studies", "report", "api", "simulator", "tracing",
     "merging", "crashes", "crash_tests", "stores", "cli",
 )  # fmt: skip
 

@@ -12,9 +12,8 @@ import pytest
 from rich.console import Console
 from sardonyx import _core
 from sardonyx.papers.claims import Claim, ClaimRow
-from sardonyx.papers.indices import shares
 from sardonyx.papers.reproduction import Asked, BesidePaper
-from sardonyx.papers.sample import Choice, Count, Sample, SampledClaim, Share
+from sardonyx.papers.sample import Choice, Sample, SampledClaim
 from sardonyx.papers.sampling import Judged, Sampling, population
 from sardonyx.papers.worlds import joined, within
 from sardonyx.questions import ProgramSource
@@ -22,8 +21,10 @@ from sardonyx.report import sampled
 from sardonyx.report.tables import cells_table
 from sardonyx.runs.jobs import Simulations
 from sardonyx.runs.results import Machine, Results, Run
+from sardonyx.runs.sensitivity import Count, Share
 from sardonyx.studies import reproductions
-from sardonyx.sweeps.varying import Range
+from sardonyx.vary.indices import shares
+from sardonyx.vary.ranges import Range
 
 ASSUMED = frozenset({"medium.queues.high_watermark", "medium.queues.low_watermark", "log.buckets"})
 
@@ -38,53 +39,55 @@ def sampling(cells: int, paper: str = "easy-pm", **asked: object) -> Sampling:
 
 def test_each_part_of_a_range_is_drawn_once() -> None:
     one = sampling(20)
-    drawn = one._drawn(one.of.choices)
+    drawn = one.cells.drawn(one.of.choices)
     seeds = sorted(int(each) * 20 // 1000 for each in drawn["seed"])
     assert seeds == list(range(20))
     assert one.of.workloads == ("array-swap", "hash", "chain-queue", "bplus-tree", "rbtree")
-    assert one._drawn(one.of.choices) == drawn
+    assert one.cells.drawn(one.of.choices) == drawn
 
 
 def test_what_the_user_gives_is_not_drawn() -> None:
     free = sampling(4)
-    names = {key.parameter for key in free._keys()}
+    names = {key.parameter for key in free.cells.open_keys()}
     assert names == ASSUMED | {"think.instructions", "think.loads"}
     fixed = sampling(4, overrides=[("log.buckets", "64"), ("think.instructions", "7")], warmup="9")
     drawn = ASSUMED - {"log.buckets"} | {"think.loads"}
-    assert {key.parameter for key in fixed._keys()} == drawn
+    assert {key.parameter for key in fixed.cells.open_keys()} == drawn
     assert "warmup" not in {choice.parameter for choice in fixed.of.choices}
-    cell = fixed._cell(0, fixed._drawn([*fixed.of.choices, *fixed._keys()]), fixed._keys())
+    cell = fixed.cells.cell(
+        0, fixed.cells.drawn([*fixed.of.choices, *fixed.cells.open_keys()]), fixed.cells.open_keys()
+    )
     assert isinstance(cell.runs, Simulations)
     assert cell.runs.settings.warmup == 9
     assert ("think.instructions", "7") in cell.runs.settings.overrides
     assert len(dict(cell.runs.settings.overrides)) == len(cell.runs.settings.overrides)
     alone = sampling(4, "esd", copies=1, limit=1)
     assert "own contents" not in {choice.parameter for choice in alone.of.choices}
-    assert min(int(each) for each in alone._drawn(alone.of.choices)["records"]) == 1
+    assert min(int(each) for each in alone.cells.drawn(alone.of.choices)["records"]) == 1
 
 
 def test_keys_that_rule_each_other_out_are_drawn_again_and_said() -> None:
-    one = sampling(30)
+    one = sampling(30).cells
     keys = [
         replace(key, low="0", high="40") if key.parameter.endswith("low_watermark") else key
-        for key in one._keys()
+        for key in one.open_keys()
     ]
-    drawn = one._drawn([*one.of.choices, *keys])
+    drawn = one.drawn([*one.of.choices, *keys])
     for number in range(30):
-        cell = one._cell(number, drawn, keys)
+        cell = one.cell(number, drawn, keys)
         assert isinstance(cell.runs, Simulations)
         overrides = dict(cell.runs.settings.overrides)
         assert overrides == {key.parameter: cell.values[key.parameter] for key in keys}
         _core.machine("easy-pm", list(overrides.items()))
-    assert 0 < one._redrawn < 30
+    assert 0 < one.redrawn < 30
 
 
 def test_no_memory_is_drawn_that_is_smaller_than_its_programs() -> None:
     one = sampling(3)
     rows = Range("medium.geometry.rows", "262144", "", "64", "262144", whole=True)
-    drawn = one._drawn(one.of.choices) | {rows.parameter: ["64"] * 3}
+    drawn = one.cells.drawn(one.of.choices) | {rows.parameter: ["64"] * 3}
     for number in range(3):
-        cell = one._cell(number, drawn, [rows])
+        cell = one.cells.cell(number, drawn, [rows])
         assert isinstance(cell.runs, Simulations)
         settings = cell.runs.settings
         assert int(cell.values[rows.parameter]) > 64
@@ -98,11 +101,11 @@ def test_no_memory_is_drawn_that_is_smaller_than_its_programs() -> None:
 def test_orders_of_an_address_that_are_one_map_in_a_cells_geometry_are_drawn_once() -> None:
     mapping, channels, ranks = "medium.mapping", "medium.geometry.channels", "medium.geometry.ranks"
     one = replace(sampling(40, "esd"), assumed=frozenset((mapping, channels, ranks)))
-    keys = one._keys()
-    drawn = one._drawn([*one.of.choices, *keys])
+    keys = one.cells.open_keys()
+    drawn = one.cells.drawn([*one.of.choices, *keys])
     seen: dict[tuple[str, str], set[str]] = {}
     for number in range(40):
-        values = one._cell(number, drawn, keys).values
+        values = one.cells.cell(number, drawn, keys).values
         seen.setdefault((values[channels], values[ranks]), set()).add(values[mapping])
     plain = {"row:rank:bank:channel:column", "dramsim2-1", "dramsim2-3", "dramsim2-4"}
     assert seen["1", "1"] <= plain
@@ -204,8 +207,8 @@ def test_only_keys_of_designs_that_a_claim_is_about_can_decide_it() -> None:
     one = sampling(4)
     keys = frozenset({"log.records", "easy_pm.valid_headers", "core.width"})
     assumed = {"hw-log": keys - {"easy_pm.valid_headers"}, "easy-pm": keys, "sca": {"core.width"}}
-    drawn = one._drawn(one.of.choices)
-    cell = one._cell(0, drawn, [])
+    drawn = one.cells.drawn(one.of.choices)
+    cell = one.cells.cell(0, drawn, [])
     runs = [
         replace(
             cell.asked(n),

@@ -15,6 +15,8 @@ from sardonyx.sweeps import reading
 from sardonyx.sweeps.condition import Condition
 from sardonyx.sweeps.estimate import estimate
 from sardonyx.sweeps.folder import Folder
+from sardonyx.sweeps.kinds import KINDS
+from sardonyx.sweeps.kinds.kind import Kind
 from sardonyx.sweeps.plan import Plan
 from sardonyx.sweeps.run import Outcome, Sweep, read_shard
 from test_cli_native import sardonyx
@@ -210,12 +212,12 @@ GONE = '[sweep]\ntraces = ["gone.parquet"]\ndesigns = ["sca"]\n'
         ),
         (GONE, "line 2, [sweep] traces: gone.parquet: there is no such file"),
         (TREE.replace("sweep", "swep"), 'there is no table "swep"; did you mean "sweep"?'),
-        (f"{TREE}copies = 0\n", "copies = 0: give a whole number of at least 1"),
+        (f"{TREE}copies = 0\n", "copies = 0: give a whole number of 1 to 1,024"),
         (f"{TREE}repeats = 1_000_000_000_000\n", "[sweep] repeats: 1000000000000: give a whole"),
         (f"{TREE}repeats = 0\n", "give a whole number, 1 to 10,000"),
         (
             f"{TREE}copies = 1_000_000_000_000\n",
-            "copies = 1000000000000: give a whole number of at most 1,024",
+            "copies = 1000000000000: give a whole number of 1 to 1,024",
         ),
         (f"{TREE}copies = {10**40}\n", "copies: 1" + "0" * 40 + " is beyond 64 bits"),
         (f"{TREE}[axes]\ncores = [{10**40}]\n", "is beyond 64 bits"),
@@ -233,6 +235,42 @@ def test_bad_plans_are_one_line_with_place_and_remedy(
         reading.read(path).check()
     assert words in str(problem.value)
     assert str(problem.value).startswith(str(path))
+
+
+#: Of each kind the command, and its options that are none of a point's: they choose what is written
+#: or looked at, or are several runs.
+COMMANDS = {
+    "simulate": ("compare", "addresses arrivals sample seeds sensitivity"),
+    "crash": ("crash run", "no_log thorough jobs"),
+    "merge": ("merge", "advice what_if why"),
+    "merge-time": ("merge time", "quick"),
+    "crash-test": ("crash-test search", "threads recovery apply no_source"),
+}
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.name in COMMANDS])
+def test_what_a_command_takes_is_a_sweeps(kind: Kind) -> None:
+    command, others = COMMANDS[kind.name]
+    declared = json.loads(_core.command(command))["properties"]
+    taken = {
+        name
+        for name, each in declared.items()
+        if each.get("format") not in ("path", "names", "pairs")
+        and not {"argument", "items"} & each.keys()
+        and "argument" in declared.get(each.get("requires"), {"argument": True})
+    }
+    assert taken - {*others.split(), "jobs"} <= kind.options.keys()
+
+
+def test_a_point_says_the_command_that_asks_the_same() -> None:
+    tables = {"crash": ["queue"], "designs": ["sca"], "cuts": 5, "attack": False, "tear": "words"}
+    point = reading.read({"sweep": tables, "set": {"core.width": 2}}).at(0)
+    assert point is not None
+    words = "crash run queue --designs sca --set core.width=2 --no-attack --tear words --cuts 5"
+    assert sorted(point.question.command) == sorted(words.split())
+    tables = {"programs": ["queue"], "designs": ["sca"], "software_log": False}
+    unsaid = reading.read({"sweep": tables}).at(0)
+    assert unsaid is not None and unsaid.question.command == ()
 
 
 # ---- results
@@ -357,12 +395,12 @@ def test_a_trace_that_changed_is_an_error_that_loses_nothing(tmp_path: Path) -> 
     before = trace.read_bytes()
     file = written(tmp_path, SMALL.replace("synth:rung-60", "own.parquet"))
     swept(file, tmp_path / "a", share="1/2")
-    shards = sorted((tmp_path / "a/shards").iterdir())
+    points = sorted((tmp_path / "a/points").iterdir())
     cut(400)
     ended = sardonyx("sweep", str(file), "--out", "a", where=tmp_path, status=2)
     assert "own.parquet: has changed since this sweep began" in ended.stderr
     assert ended.stderr.count("\n") == 1
-    assert sorted((tmp_path / "a/shards").iterdir()) == shards
+    assert sorted((tmp_path / "a/points").iterdir()) == points
     # Copies of the old one do not hide that another file has its name.
     (tmp_path / "traces").mkdir()
     for copy in ("copy.parquet", "traces/copy.parquet", "traces/own.parquet"):
@@ -370,7 +408,7 @@ def test_a_trace_that_changed_is_an_error_that_loses_nothing(tmp_path: Path) -> 
     for more in ((), ("--plan",)):
         ended = sardonyx("sweep", str(file), "--out", "a", *more, where=tmp_path, status=2)
         assert "own.parquet: has changed since this sweep began" in ended.stderr
-    assert sorted((tmp_path / "a/shards").iterdir()) == shards
+    assert sorted((tmp_path / "a/points").iterdir()) == points
     # Where no file has its name, a copy is found by its content.
     trace.unlink()
     (tmp_path / "copy.parquet").unlink()
@@ -388,7 +426,7 @@ def test_a_trace_that_changes_while_points_run_ends_the_sweep(tmp_path: Path) ->
     _core.trace_cut(str(TRACES / "redis.parquet"), str(trace), 0, 400, None)
     with pytest.raises(_core.SardonyxError, match="has changed since this sweep began"):
         Sweep(plan, folder, 1).run()
-    assert not folder.shards() and not list((tmp_path / "a/running").iterdir())
+    assert not folder.any("points") and not list((tmp_path / "a/running").iterdir())
 
 
 def test_a_point_that_fails_is_listed_and_the_others_go_on(
@@ -410,20 +448,23 @@ def test_a_point_that_is_missing_at_the_end_is_an_error(
 ) -> None:
     monkeypatch.setattr("sardonyx.sweeps.plan.CHECKED", 0)
     file = written(tmp_path, SMALL.replace("[4, 8]", "[4, 0]"))
-    monkeypatch.setattr("sardonyx.sweeps.folder.failed", lambda _: {})  # as if it were elsewhere
+    monkeypatch.setattr(Folder, "failed", lambda *_: None)  # as if it were elsewhere
     with pytest.raises(_core.SardonyxError, match=r"a: 4 of 8 points have neither .*efit_ways = 0"):
         swept(file, tmp_path / "a")
     assert not (tmp_path / "a/results.parquet").exists()
 
 
-def test_a_damaged_shard_counts_as_missing(tmp_path: Path) -> None:
+def test_a_damaged_point_counts_as_missing(tmp_path: Path) -> None:
     file = written(tmp_path)
     swept(file, tmp_path / "a", 1)
     whole = (tmp_path / "a/results.parquet").read_bytes()
-    shard = next((tmp_path / "a/shards").iterdir())
-    shard.write_bytes(shard.read_bytes()[:-100])
+    first, second, *_ = sorted((tmp_path / "a/points").iterdir())
+    other = first.read_bytes()
+    first.write_bytes(other[:-100])
+    second.write_bytes(other)
     again = swept(file, tmp_path / "a", 1)
-    assert list(again.damaged) == [str(shard)] and again.finished > 0
+    assert set(again.damaged) == {str(first), str(second)}
+    assert again.finished == 2
     assert (tmp_path / "a/results.parquet").read_bytes() == whole
 
 

@@ -367,7 +367,6 @@ def reproduce(
     cells: int | None = None,
     population: bool = False,
     sensitivity: bool = False,
-    draws: int | None = None,
     jobs: int | None = None,
     out: Text | None = None,
     watch: Watch | None = None,

@@ -305,7 +305,6 @@ class Reproduce(Asked):
     cells: int | None
     population: bool
     sensitivity: bool
-    draws: int | None
     jobs: int | None
     out: Path | None
 

@@ -16,7 +16,7 @@ from sardonyx.papers.reproduction import Asked
 from sardonyx.papers.sampling import Sampled
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Point, Setting, Settings, Simulations
-from sardonyx.sweeps.varying import Range
+from sardonyx.vary.ranges import Range
 
 #: Instructions between two transactions.
 THINK = Range(

@@ -22,7 +22,6 @@ from sardonyx.runs.scheduler import Watch
 from sardonyx.values import MisfitError, read, written
 
 if TYPE_CHECKING:
-    from sardonyx.papers.headlines import Headlines
     from sardonyx.papers.sampling import Sampled
 
 
@@ -158,9 +157,6 @@ class Plan:
     measure: Callable[[Comparison, Watch | None], tuple[Exhibit, ...]] = lambda *_: ()
     verdict: Callable[[Comparison, Sequence[ClaimRow]], tuple[str, ...]] = lambda *_: ()
     facts: Mapping[str, Any] = field(default_factory=dict)
-    #: The runs of the headline claims, whose assumed keys can be varied; ``None`` if that is not
-    #: built.
-    headlines: Headlines | None = None
     #: The runs over what the paper leaves open.
     sampled: Sampled | None = None
 

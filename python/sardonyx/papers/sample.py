@@ -8,22 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sardonyx.papers.claims import Kind, Unit
-
-#: At most this many deciding choices are named.
-NAMED = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """What a choice, or a pair beyond each alone, explains of the variance, with its interval;
-    whether that is more than chance explains.
-    """
-
-    choices: tuple[str, ...]
-    value: float
-    low: float
-    high: float
-    stands_out: bool
+from sardonyx.runs.sensitivity import Count, Share, decided
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +19,6 @@ class Choice:
     value: str
     values: str
     why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """In how many of those that can say something is so, with the 95 % interval of the share."""
-
-    number: int
-    of: int
-    low: float
-    high: float
-
-    @property
-    def share(self) -> float:
-        """The share of those that can say."""
-        return self.number / self.of
-
-    @property
-    def written(self) -> str:
-        """For people: ``30 of 40 [60, 86]``, with the interval in per cent."""
-        return f"{self.number} of {self.of} [{100 * self.low:.0f}, {100 * self.high:.0f}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,17 +69,9 @@ class SampledClaim:
     world: str = ""
 
     @property
-    def named(self) -> list[Share]:
-        """The deciding choices that stand out."""
-        return [share for share in self.deciding if share.stands_out][:NAMED]
-
-    @property
     def decided(self) -> str:
         """What decides it, for people."""
-        if not self.deciding:
-            return "nothing that could be told: it does not vary, or the cells are too few"
-        named = [f"{' x '.join(share.choices)} {share.value:.0%}" for share in self.named]
-        return ", ".join(named) or "no choice that stands out"
+        return decided(self.deciding)
 
 
 @dataclass(frozen=True, slots=True)

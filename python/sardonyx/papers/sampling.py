@@ -1,56 +1,41 @@
 """A reproduction as a sample: a paper's headline claims over what the paper leaves open.
 
-A cell is one value of each choice of the workloads (window, copies, sizes, seed ..) and one of each
-assumed key of the machine, drawn as a Latin hypercube: over all cells each choice takes values from
-all of its range, evenly. Every workload of the paper runs in every cell, because the claims are
-minima, means and maxima over all of them. What is concluded of a claim is the share of cells in
-which ours is what the paper's words say, over all workloads and on each, where the middle 90 % lie,
-and which choices decide it (``papers.indices``). Every run is a point of a sweep in a folder, so
-that what was done is found again.
+Every workload of the paper runs in every cell (``vary.cells``), because the claims are minima,
+means and maxima over all of them. What is concluded of a claim is the share of cells in which ours
+is what the paper's words say, over all workloads and on each, where the middle 90 % lie, which
+choices decide it, and if asked for, at which value of these it turns.
 Left out: which runs and choices a paper has (each paper).
 """
 
 from __future__ import annotations
 
-import json
-import math
-import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from sardonyx import _core
-from sardonyx.papers.claims import ClaimRow
-from sardonyx.papers.headlines import varying
-from sardonyx.papers.indices import shares
-from sardonyx.papers.intervals import crossed, proportion
-from sardonyx.papers.sample import Alone, Choice, Count, Sample, SampledClaim
-from sardonyx.papers.worlds import World, joined, within
+from sardonyx.papers.claims import WITHIN, ClaimRow
+from sardonyx.papers.sample import Alone, Choice, Sample, SampledClaim
+from sardonyx.papers.worlds import World, joined, joined_sensitivity, within
 from sardonyx.questions import ProgramSource
-from sardonyx.runs import scheduler
 from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.conclusions import SIGN, Conclusion
 from sardonyx.runs.jobs import Setting, Simulations, is_key
-from sardonyx.runs.results import Info, Results, Run, Trace
+from sardonyx.runs.results import Results, Run
 from sardonyx.runs.scheduler import Watch
-from sardonyx.runs.stores import StoreRuns
-from sardonyx.runs.tailbench import TimedRuns
-from sardonyx.sweeps.rows import Rows, RowSweep, run_of
-from sardonyx.sweeps.varying import Range, Varying
+from sardonyx.runs.sensitivity import Count, Sensitivity
+from sardonyx.vary.cells import Cell, Cells, RunsOf, Space
+from sardonyx.vary.indices import deciding
+from sardonyx.vary.intervals import TAIL, count, crossed, quantile
+from sardonyx.vary.ranges import Range
+from sardonyx.vary.runs import varying
+from sardonyx.vary.turning import Turning
 
 #: The number of cells of a sample, and of a quick one.
 CELLS, QUICK_CELLS = 200, 40
-#: This many values are tried for a key if the other keys' values rule one out.
-AGAIN = 16
-#: A drawn memory is at least this many times as large as the structures of the programs on all
-#: cores, which have logs and tables too. *assumed*
-ROOM = 2
-#: The share of cells outside of the interval that is given with the median, at each end.
-TAIL = 0.05
-
-CellPoints: TypeAlias = Simulations | TimedRuns | StoreRuns
-#: The runs of a cell on all workloads, by the choices of these and the keys that are set.
-CellRuns: TypeAlias = Callable[[Mapping[str, str], Sequence[Setting]], CellPoints]
+#: What is said of nearness.
+NEAR = f"{WITHIN:.0%}".replace("%", " %")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +51,7 @@ class Sampled:
 
     workloads: tuple[str, ...]
     choices: tuple[Range, ...]
-    runs: CellRuns
+    runs: RunsOf
     claims: Callable[[Comparison], Sequence[ClaimRow]]
     machine: str
     overrides: Sequence[Setting] = ()
@@ -76,17 +61,22 @@ class Sampled:
     cells: int = CELLS
     quick_cells: int = QUICK_CELLS
 
+    @property
+    def space(self) -> Space:
+        """What its cells differ in."""
+        return Space(self.choices, self.runs, self.machine, self.overrides)
+
 
 @dataclass(slots=True)
 class Sampling:
-    """A sample that is to be run: ``cells`` of them, drawn from ``seed``, kept in ``folder``.
+    """A sample that is to be run: ``count`` cells, drawn from ``seed``, kept in ``folder``.
 
     ``assumed`` are the keys on which the runs depend; ``base`` are the results of the
     reproduction's own runs, and ``point`` has our figures there, by the claims' keys.
     """
 
     of: Sampled
-    cells: int
+    count: int
     seed: int
     folder: Path
     assumed: frozenset[str]
@@ -94,22 +84,29 @@ class Sampling:
     point: Mapping[str, float | None]
     workers: int | None = None
     watch: Watch | None = None
-    _failures: dict[str, int] = field(default_factory=dict)
-    _redrawn: int = 0
 
-    def run(self) -> Sample:
+    @property
+    def cells(self) -> Cells:
+        """Its cells."""
+        return Cells(
+            self.of.space, self.count, self.seed, self.folder, self.assumed, self.workers,
+            self.watch,
+        )  # fmt: skip
+
+    def run(self, *, turning: bool = False) -> tuple[Sample, Sensitivity | None]:
         """Run all cells; the answer depends on the claims' runs, the cells and the seed alone. The
-        cells are divided among the worlds, which draw alike.
+        cells are divided among the worlds, which draw alike. ``turning`` also asks at which values
+        the claims turn.
         """
         if self.of.worlds:
-            return joined({world.name: self._in(world).run() for world in self.of.worlds})
-        workload = [choice for choice in self.of.choices if not is_key(choice.parameter)]
-        keys = self._keys()
-        choices = [*workload, *keys]
-        drawn = self._drawn(choices)
-        cells = [self._cell(number, drawn, keys) for number in range(self.cells)]
-        rows = [(cell, n, cell.varying.row(n, {})) for cell in cells for n in cell.numbers]
-        answers = self._run(rows)
+            found = {world.name: self._in(world).run(turning=turning) for world in self.of.worlds}
+            whole = joined({name: sample for name, (sample, _) in found.items()})
+            return whole, joined_sensitivity({name: each for name, (_, each) in found.items()})
+        cells = self.cells
+        keys = cells.open_keys()
+        drawn = cells.draw(keys)
+        asked = [(cell, n) for cell in drawn for n in cell.numbers]
+        answers = cells.run(asked, f"sample: {self.count} cells, {len(asked):,} runs")
         judged = [
             Judged(
                 self._judge(cell, [answers[cell.number, n] for n in cell.numbers]),
@@ -119,20 +116,20 @@ class Sampling:
                     if answers[cell.number, n] is None
                 ),
             )
-            for cell in cells
+            for cell in drawn
         ]
-        whole = [cell for cell, found in zip(cells, judged, strict=True) if not found.lost]
-        bearing = self._bearing(whole[0], answers) if whole else {}
+        whole_cells = [cell for cell, found in zip(drawn, judged, strict=True) if not found.lost]
+        bearing = self._bearing(whole_cells[0], answers) if whole_cells else {}
+        choices = cells.choices(keys)
         values = {
-            choice.parameter: [cell.values[choice.parameter] for cell in cells]
+            choice.parameter: [cell.values[choice.parameter] for cell in drawn]
             for choice in choices
         }
-        free = {choice.parameter for choice in self.of.choices}
         claimed = self.of.claims(Comparison(self.base))
-        return Sample(
-            self.cells,
+        sample = Sample(
+            self.count,
             self.seed,
-            len(rows),
+            len(asked),
             tuple(map(_choice, choices)),
             tuple(
                 self._claim(
@@ -141,126 +138,66 @@ class Sampling:
                     {
                         name: each
                         for name, each in values.items()
-                        if name in free or name in bearing.get(row.claim.key, ())
+                        if self._bears(bearing, row.claim.key, name)
                     },
                 )
                 for row in claimed
             ),
             self.of.note,
-            self._redrawn,
-            tuple(
-                f"{text} ({count} runs)" if count > 1 else text
-                for text, count in sorted(self._failures.items())
-            ),
+            cells.redrawn,
+            cells.failures_said,
             self.of.workloads,
-            self.cells - len(whole),
+            self.count - len(whole_cells),
         )
+        return sample, self._turning(cells, keys, drawn, judged, bearing) if turning else None
 
     def _in(self, world: World) -> Sampling:
-        cells = max(1, self.cells // len(self.of.worlds))
+        count = max(1, self.count // len(self.of.worlds))
         folder = self.folder / world.name.replace(" ", "-")
-        of = within(self.of, world)
-        return replace(self, of=of, cells=cells, folder=folder, _failures={}, _redrawn=0)
+        return replace(self, of=within(self.of, world), count=count, folder=folder)
 
-    # ---- cells
+    def _turning(
+        self,
+        cells: Cells,
+        keys: Sequence[Range],
+        drawn: Sequence[Cell],
+        judged: Sequence[Judged],
+        bearing: Mapping[str, set[str]],
+    ) -> Sensitivity:
+        """Which claims turn, and along which choices, over the sample's cells."""
+        usual = cells.alone(0, keys)
+        answers = cells.run([(usual, number) for number in usual.numbers])
+        plain = {run.design: run for run in reversed(self.base.runs)}
+        free = {choice.parameter for choice in self.of.choices}
 
-    def _keys(self) -> list[Range]:
-        """The keys that are drawn: those among the choices, and the assumed ones."""
-        usual = {choice.parameter: choice.value for choice in self.of.choices}
-        set_ = {key for key, _ in self.of.overrides}
-        assumed = varying(self.of.runs(usual, self.of.overrides)).ranges()
-        return [
-            *(
-                key
-                for key in self.of.choices
-                if is_key(key.parameter) and key.parameter not in set_
-            ),
-            *(key for key in assumed if key.ends and key.parameter in self.assumed - usual.keys()),
-        ]
+        def judge(cell: Cell, runs: Sequence[Run | None]) -> dict[str, Conclusion]:
+            return concluded(self._judge(cell, runs).values(), len(usual.numbers))
 
-    def _drawn(self, choices: Sequence[Range]) -> dict[str, list[str]]:
-        """The values of each choice in the cells, one from each of as many parts of its range."""
-        return {
-            choice.parameter: [choice.at(share) for share in self._shares(choice.parameter)]
-            for choice in choices
-        }
+        def depends(number: int, name: str) -> bool:
+            if name in free and not is_key(name):
+                return True
+            run = plain.get(usual.varying.designs[number])
+            return run is None or name in free or usual.varying.depends(number, name, run)
 
-    def _shares(self, name: str) -> list[float]:
-        """How far through its values a choice is in each cell."""
-        generator = random.Random(f"{self.seed} {name}")
-        parts = list(range(self.cells))
-        generator.shuffle(parts)
-        return [(part + generator.random()) / self.cells for part in parts]
-
-    def _cell(self, number: int, drawn: Mapping[str, Sequence[str]], keys: Sequence[Range]) -> Cell:
-        values = {name: each[number] for name, each in drawn.items()}
-        values |= self._told_apart(number, values, keys)
-        overrides = [*self.of.overrides, *((key.parameter, values[key.parameter]) for key in keys)]
-        runs = self.of.runs(values, overrides)
-        if not _possible(runs):
-            # Keys may rule each other out: each keeps its value with those before it, or gets
-            # another.
-            self._redrawn += 1
-            generator = random.Random(f"{self.seed} {number} again")
-            overrides = list(self.of.overrides)
-            for key in keys:
-                tried = [values[key.parameter], *(key.drawn(generator) for _ in range(AGAIN))]
-                possible = (
-                    value
-                    for value in tried
-                    if _possible(self.of.runs(values, [*overrides, (key.parameter, value)]))
-                )
-                values[key.parameter] = next(possible, key.value)
-                overrides.append((key.parameter, values[key.parameter]))
-            runs = self.of.runs(values, overrides)
-        return Cell(number, values, runs, varying(runs))
-
-    def _told_apart(
-        self, number: int, values: Mapping[str, str], keys: Sequence[Range]
-    ) -> dict[str, str]:
-        """The words of a cell that mean one thing on its own machine count as one value: two orders
-        of an address that give one map in its geometry are drawn once.
-        """
-        words = {key.parameter for key in keys if key.others and key not in self.of.choices}
-        numbers = [(k.parameter, values[k.parameter]) for k in keys if k.parameter not in words]
-        try:
-            known = varying(self.of.runs(values, [*self.of.overrides, *numbers])).ranges()
-        except _core.SardonyxError:
-            return {}
-        return {
-            key.parameter: key.at(self._shares(key.parameter)[number])
-            for key in known
-            if key.parameter in words
-        }
-
-    # ---- runs
-
-    def _run(
-        self, rows: Sequence[tuple[Cell, int, dict[str, Any]]]
-    ) -> dict[tuple[int, int], Run | None]:
-        groups: dict[tuple[str, ...], list[tuple[Cell, int, dict[str, Any]]]] = {}
-        for cell, number, row in rows:
-            groups.setdefault(tuple(sorted(row)), []).append((cell, number, row))
-        kept = Rows(self.of.machine, self.folder, self.workers, self.watch)
-        sweeps: list[tuple[RowSweep, list[tuple[Cell, int, dict[str, Any]]]]] = [
-            (kept.sweep([row for _, _, row in group]), group) for _, group in sorted(groups.items())
-        ]
-        found = sum(sweep.done for sweep, _ in sweeps)
-        before = f"; {found:,} were done before" if found else ""
-        scheduler.tell(
-            self.watch,
-            f"sample: {self.cells} cells, {len(rows):,} runs{before}. What is done is kept in "
-            f"{self.folder}",
+        return Turning(
+            cells,
+            keys,
+            judge,
+            [answers[0, number] for number in usual.numbers],
+            depends,
+            lambda each, name: self._bears(bearing, each.measure, name),
+            note=self.of.note,
+        ).study(
+            drawn,
+            [concluded(() if each.lost else each.rows.values(), len(answers)) for each in judged],
         )
-        answers: dict[tuple[int, int], Run | None] = {}
-        for sweep, group in sweeps:
-            for (cell, number, _), answer in zip(group, kept.run(sweep), strict=True):
-                run = run_of(answer, cell.asked(number))
-                if isinstance(run, str):
-                    told = f"{cell.runs.points[number].trace}: {run}"
-                    self._failures[told] = self._failures.get(told, 0) + 1
-                answers[cell.number, number] = run if isinstance(run, Run) else None
-        return answers
+
+    # ---- what bears on a claim
+
+    def _bears(self, bearing: Mapping[str, set[str]], claim: str, name: str) -> bool:
+        """Whether a choice can bear on a claim: those of the workloads always can."""
+        free = any(choice.parameter == name for choice in self.of.choices)
+        return free or name in bearing.get(claim, ())
 
     def _bearing(
         self, cell: Cell, answers: Mapping[tuple[int, int], Run | None]
@@ -290,7 +227,7 @@ class Sampling:
             return {}
         results = replace(
             self.base,
-            machine=replace(self.base.machine, parameters=dict(cell.varying.parameters({}))),
+            machine=replace(self.base.machine, parameters=dict(cell.varying.parameters())),
             traces=tuple(cell.traces(self.base.traces)),
             runs=known,
         )
@@ -320,20 +257,18 @@ class Sampling:
         if not there:
             return replace(found, reason="no cell has what it needs: " + (row.reason or row.note))
         ours = [each.ours for _, each in there if each.ours is not None]
-        drawn = {
-            name: _numbers([each[number] for number, _ in there]) for name, each in values.items()
-        }
+        drawn = {name: [each[number] for number, _ in there] for name, each in values.items()}
         alone = [[on(each, name) for _, each in rows] for name in names]
         return replace(
             found,
             cells=len(there),
-            holds=_count([each.holds for _, each in there]),
-            sign=_count([each.sign for _, each in there]),
-            near=_count([each.near for _, each in there]),
-            median=_quantile(ours, 0.5),
-            least=_quantile(ours, TAIL),
-            most=_quantile(ours, 1 - TAIL),
-            deciding=tuple(shares(drawn, _scaled(ours, row.unit), self.seed)),
+            holds=count([each.holds for _, each in there]),
+            sign=count([each.sign for _, each in there]),
+            near=count([each.near for _, each in there]),
+            median=quantile(ours, 0.5),
+            least=quantile(ours, TAIL),
+            most=quantile(ours, 1 - TAIL),
+            deciding=deciding(drawn, ours, row.unit, self.seed),
             workloads=tuple(_alone(*each) for each in zip(names, alone, strict=True)),
             pairs=_pairs([[each.holds if each else None for each in cells] for cells in alone]),
         )
@@ -364,78 +299,13 @@ def _alone(workload: str, cells: Sequence[ClaimRow | None]) -> Alone:
     known = [row for row in cells if row is not None]
     figures = [row.ours for row in known if row.ours is not None]
     held = sum(bool(row.holds) for row in known)
-    return Alone(workload, len(figures), held, _quantile(figures, 0.5))
-
-
-def _count(judged: Sequence[bool | None]) -> Count | None:
-    """In how many of those that can say it is so; nothing if none can."""
-    known = [each for each in judged if each is not None]
-    return Count(sum(known), len(known), *proportion(sum(known), len(known))) if known else None
+    return Alone(workload, len(figures), held, quantile(figures, 0.5))
 
 
 def _pairs(holds: Sequence[Sequence[bool | None]]) -> Count | None:
     """In how many pairs of a workload and a cell it is so; nothing of fewer than two workloads."""
     known = [each for cells in holds for each in cells if each is not None]
     return Count(sum(known), len(known), *crossed(holds)) if len(holds) > 1 else None
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One cell: the values of its choices, and its runs on all workloads."""
-
-    number: int
-    values: Mapping[str, str]
-    runs: CellPoints
-    varying: Varying
-
-    @property
-    def numbers(self) -> range:
-        return range(len(self.runs.points))
-
-    def traces(self, known: Sequence[Trace]) -> list[Trace]:
-        """Its workloads: what is known of traces, and the sizes that programs have here."""
-        facts = {trace.name: trace for trace in known}
-        found: dict[str, Trace] = {}
-        for point in self.runs.points:
-            source = getattr(point, "source", None)
-            if isinstance(source, ProgramSource):
-                info = {
-                    "program": source.name,
-                    "transaction_bytes": source.item_bytes,
-                    "footprint_bytes": source.footprint,
-                }
-                found[point.trace] = Trace(point.trace, Info.of(info))
-            elif point.trace in facts:
-                found[point.trace] = facts[point.trace]
-        return list(found.values())
-
-    def asked(self, number: int) -> Run:
-        """The run that a point asks for, without its figures."""
-        point = self.runs.points[number]
-        copies = 1
-        if isinstance(self.runs, Simulations):
-            copies = self.runs.points[number].copies or self.runs.settings.copies
-        return Run(
-            point.trace, point.design, self.varying.machine, copies, dict(point.variant), metrics={}
-        )
-
-
-def _possible(runs: CellPoints) -> bool:
-    """Whether a machine with these keys exists, and its memory has room for the programs."""
-    try:
-        if not isinstance(runs, Simulations):
-            runs.check()
-            return True
-        settings = runs.settings
-        machine = json.loads(_core.machine(settings.machine, list(settings.overrides)))
-    except _core.SardonyxError:
-        return False
-    structures = [
-        point.source.footprint * (point.copies or settings.copies)
-        for point in runs.points
-        if isinstance(point.source, ProgramSource)
-    ]
-    return bool(ROOM * max(structures, default=0) <= machine["capacity_bytes"])
 
 
 def population(of: Sampled) -> list[Range]:
@@ -472,27 +342,45 @@ def population_document(of: Sampled) -> dict[str, Any]:
 
 
 def _choice(each: Range) -> Choice:
-    values = ", ".join(sorted({each.value, *each.others})) if each.others else ""
-    return Choice(each.parameter, each.value, values or f"{each.low} to {each.high}", each.why)
+    return Choice(each.parameter, each.value, each.values, each.why)
 
 
-def _numbers(texts: Sequence[str]) -> list[float] | list[str]:
-    try:
-        return [float(text) for text in texts]
-    except ValueError:
-        return list(texts)
+# ---- claims as conclusions
 
 
-def _scaled(ours: Sequence[float], unit: str) -> list[float]:
-    """Ratios by their logarithm, so that twice as fast is as far from even as half as fast."""
-    if unit == "x" and min(ours) > 0:
-        return [math.log(each) for each in ours]
-    return list(ours)
+def concluded(rows: Iterable[ClaimRow], runs: int) -> dict[str, Conclusion]:
+    """The claims that so many runs support, as conclusions that may turn."""
+    everything = frozenset(range(runs))
+    found = {}
+    for row in rows:
+        if row.ours is None:
+            continue
+        claim = row.claim
+        title = f"{claim.where}: {claim.metric.replace('_', ' ')}, {claim.stat}"
+        each = Conclusion(
+            claim.key, title, claim.design, "", "", row.ours, row.unit, says(row), everything
+        )
+        found[each.name] = each
+    return found
 
 
-def _quantile(values: Sequence[float], share: float) -> float:
-    ordered = sorted(values)
-    at = share * (len(ordered) - 1)
-    below = int(at)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (at - below) * (ordered[above] - ordered[below])
+def says(row: ClaimRow) -> dict[str, str]:
+    """Whether our figure is what the paper's words say, and whether it is near the paper's."""
+    found = {}
+    if row.holds is not None:
+        found[SIGN] = "as the paper says" if row.holds else "not as the paper says"
+    if row.near is not None:
+        found[NEAR] = f"within {NEAR} of the paper's" if row.near else f"not within {NEAR}"
+    return found
+
+
+def marked(rows: Sequence[ClaimRow], found: Sensitivity) -> tuple[ClaimRow, ...]:
+    """The claims, with only those assumed keys along which they turn."""
+    turns: dict[str, dict[str, None]] = {}
+    for each in found.concluded:
+        along = turns.setdefault(each.measure, {})
+        along.update((turn.parameter, None) for said in each.says for turn in said.turns)
+    return tuple(
+        replace(row, assumed=tuple(turns[row.claim.key])) if row.claim.key in turns else row
+        for row in rows
+    )

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 from sardonyx.papers.sample import Sample
 from sardonyx.runs.jobs import Setting, is_key
+from sardonyx.runs.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
-    from sardonyx.papers.sampling import CellPoints, Sampled
+    from sardonyx.papers.sampling import Sampled
+    from sardonyx.vary.runs import CellRuns
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ def open_worlds(worlds: Sequence[World], settled: Sequence[str]) -> tuple[World,
 def within(of: Sampled, world: World) -> Sampled:
     """What is drawn in one world: its choices are fixed."""
 
-    def runs(values: Mapping[str, str], keys: Sequence[Setting]) -> CellPoints:
+    def runs(values: Mapping[str, str], keys: Sequence[Setting]) -> CellRuns:
         return of.runs({**values, **world.fixed}, keys)
 
     return replace(
@@ -71,4 +73,25 @@ def joined(samples: Mapping[str, Sample]) -> Sample:
             f"{name}: {text}" for name, each in samples.items() for text in each.failures
         ),
         lacking=sum(each.lacking for each in samples.values()),
+    )
+
+
+def joined_sensitivity(found: Mapping[str, Sensitivity | None]) -> Sensitivity | None:
+    """One of those of the worlds: each claim turns in a world; none if none was asked for."""
+    known = {name: each for name, each in found.items() if each is not None}
+    first = next(iter(known.values()), None)
+    if first is None:
+        return None
+    return replace(
+        first,
+        cells=sum(each.cells for each in known.values()),
+        runs=sum(each.runs for each in known.values()),
+        concluded=tuple(
+            replace(one, title=f"{one.title}; {name}")
+            for name, each in known.items()
+            for one in each.concluded
+        ),
+        conclusions=sum(each.conclusions for each in known.values()),
+        redrawn=sum(each.redrawn for each in known.values()),
+        failures=tuple(f"{name}: {text}" for name, each in known.items() for text in each.failures),
     )

@@ -239,10 +239,10 @@ def _summary(comparison: Comparison) -> Group:
         "energy are ratios to the baseline. Best in bold. "
     ) + (
         "† is a time or an energy that rests on assumed parameters; no sensitivity was run, which "
-        "would say what flips with them."
+        "would say what turns with them."
         if found is None
-        else "† is a figure whose conclusion (better or worse, and by 5 %) flips with an assumed "
-        "parameter in its range, or with all drawn together."
+        else "† is a figure whose conclusion (better or worse, and by 5 %) turns in some cell of "
+        "assumed parameters."
     )
     if seeds_of(comparison.results):
         legend += SPREAD
@@ -285,7 +285,7 @@ def _baseline(comparison: Comparison, measures: Sequence[Measure]) -> Row:
 
 
 def _own(runs: Sequence[Run], measure: Measure, tried: bool) -> Td:
-    """A design's own figure; ``tried`` if it is known what flips, and no own figure does."""
+    """A design's own figure; ``tried`` if it is known what turns, and no own figure does."""
     value = geometric_mean(run.metric(measure.base) for run in runs) if measure.base else None
     if value is None:
         return Td(written(value, ""))

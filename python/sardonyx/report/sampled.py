@@ -8,8 +8,9 @@ from typing import Any
 
 from sardonyx.draw.figure import GREY, Cell, Figure, Table, View, label
 from sardonyx.papers.claims import written_paper
-from sardonyx.papers.sample import Count, Sample, SampledClaim
+from sardonyx.papers.sample import Sample, SampledClaim
 from sardonyx.report.claims import OURS, PAPERS, markers, rows_of
+from sardonyx.runs.sensitivity import Count
 
 POINT = GREY
 #: This many choices are drawn, those that explain most.

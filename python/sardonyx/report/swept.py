@@ -1,6 +1,6 @@
 """The figures of a sweep: small multiples, parallel coordinates, the Pareto front.
 
-Rows are points of shards. Where a figure has fewer axes than the sweep, the others are averaged,
+Rows are points. Where a figure has fewer axes than the sweep, the others are averaged,
 and it says so.
 """
 

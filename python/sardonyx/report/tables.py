@@ -360,7 +360,7 @@ def _plain(value: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Marks:
-    """Which figures have a dagger: those whose conclusion flips with an assumed key, or, as long
+    """Which figures have a dagger: those whose conclusion turns with assumed keys, or, as long
     as nobody has tried, those of time or energy that rest on something assumed.
     """
 
@@ -464,15 +464,15 @@ def _assumed_note(names: Sequence[str], sensitivity: Sensitivity | None) -> list
     if sensitivity is not None:
         return [
             Text(
-                f"{DAGGER} what this says beside the baseline (better or worse, and by 5 %) flips "
-                f"with an assumed key in its range, or with all drawn together; of "
-                f"{len(sensitivity.keys)} keys {len(sensitivity.flipping)} flip something.",
+                f"{DAGGER} what this says beside the baseline (better or worse, and by 5 %) turns "
+                f"in some cell of assumed keys; of {len(sensitivity.varied)} keys "
+                f"{len(sensitivity.turning)} turn something alone.",
                 style="dim",
             )
         ]
     number = f"{len(names)} assumed {'parameter' if len(names) == 1 else 'parameters'}"
     where = "report.html has their values and reasons, results.json has them by run"
-    tried = "--sensitivity says which conclusions flip with them"
+    tried = "--sensitivity says which conclusions turn with them"
     return [
         Text(f"{DAGGER} a time or an energy that rests on {number}: {where}; {tried}.", style="dim")
     ]

@@ -60,11 +60,10 @@ def write_report(
         groups.insert(0, Group("claims", "Beside the paper", drawn, table))
     groups += _groups(comparison)
     if found := comparison.results.sensitivity:
-        from sardonyx.report import tornado
+        from sardonyx.report import sensitivity
 
-        swings = [tornado.tornado(found)]
-        inner = tornado.tables(found)
-        groups.append(Group("sensitivity", "Sensitivity to assumed keys", swings, inner))
+        inner = sensitivity.tables(found)
+        groups.append(Group("sensitivity", "Sensitivity to what is assumed", inner=inner))
     write_text(path, page.render(comparison, groups, beside, origin or Origin()))
 
 
@@ -161,7 +160,7 @@ def write_sweep_report(
     subjects = ", ".join(list(swept.by_subject())[: content.FEW]) or "a sweep"
     from sardonyx.report import swept as figures
 
-    source = "Points of a sweep, as its shards have them."
+    source = "Points of a sweep."
     write_text(path, page.page("Sweep report", subjects, source, facts, figures.groups(swept)))
 
 

@@ -1,5 +1,5 @@
 """What comparisons conclude: who is better than whom, by sign and by 5 %, on each workload and on
-the mean. Left out: what else it could be (``sensitivity``).
+the mean. Left out: what else it could be (``vary``).
 """
 
 from __future__ import annotations
@@ -40,12 +40,6 @@ class Conclusion:
     def name(self) -> str:
         """What tells it from others."""
         return "|".join((self.measure, self.design, self.over, self.workload))
-
-    @property
-    def about(self) -> str:
-        """It in a few words."""
-        who = f"{self.design} over {self.over}" if self.over else self.design
-        return ", ".join(each for each in (self.title, who, self.workload) if each)
 
 
 def differs(one: str, other: str) -> bool:

@@ -1,7 +1,7 @@
 """The one schedule of work: so much at once on threads, watched, cancelled together.
 
-A native call releases the interpreter's lock, so threads are enough; a sweep's thread waits for a
-process of its own (``sweeps.local``). Left out: what is called (``jobs``, ``crashes``, ``sweep``)
+A native call releases the interpreter's lock, so threads are enough; sweeps have processes of their
+own (``sweeps.local``). Left out: what is called (``jobs``, ``crashes``, ``sweep``)
 and how progress looks (``cli.progress``).
 """
 

@@ -17,8 +17,6 @@ from sardonyx.questions import ProgramSource, Source, SynthSource
 from sardonyx.runs.recordings import known, recordings
 from sardonyx.values import read
 
-#: A program of the default sizes.
-PROGRAM = ProgramSource()
 #: The prefix of a generated trace where users name a file.
 SYNTH = "synth:"
 #: The generated trace that is like another.

@@ -49,9 +49,9 @@ def answer(asked: Compare, watch: Watch | None) -> Results:
     if asked.seeds is not None:
         results = merge(results, asked.seeds)
     if asked.sensitivity:
-        from sardonyx.sweeps import study
+        from sardonyx.vary import turning
 
-        conclusions = study.of_comparison(
+        conclusions = turning.of_comparison(
             points,
             plan.settings(),
             results.runs,
@@ -119,9 +119,9 @@ def tell(people: Console, results: Results) -> None:
     if any(run.mix for run in results.runs):
         people.print(mix_table(results))
     if results.sensitivity:
-        from sardonyx.report.flips import sensitivity_table
+        from sardonyx.report.sensitivity import sensitivity_table
 
-        people.print(sensitivity_table(results.sensitivity, people.width))
+        people.print(sensitivity_table(results.sensitivity))
 
 
 def said(results: Results) -> dict[str, Any]:

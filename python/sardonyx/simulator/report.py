@@ -40,14 +40,14 @@ def answer(asked: Report, _: Watch | None) -> Answer:
 
 
 def _swept(folder: Path, goals: list[str]) -> Answer:
-    """A sweep, from whatever shards are there."""
+    """A sweep, from whatever points are there."""
     swept = load(folder, goals)
     if not swept.rows and not swept.failed:
         raise SardonyxError(f"{folder}: holds no finished point yet; run the sweep first")
     path = folder / "report.html"
     pages.write_sweep_report(swept, path)
     damaged = swept.damaged.items()
-    notes = [f"{shard}: cannot be read and is left out ({why})" for shard, why in damaged]
+    notes = [f"{path}: cannot be read and is left out ({why})" for path, why in damaged]
     found = Answer("report", {"report": str(path)}, notes=notes, shown=swept)
     found.files.append(f"report: {path}")
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,23 +11,19 @@ from rich.text import Text
 from sardonyx._core import SardonyxError
 from sardonyx.answer import Answer
 from sardonyx.api.asked import Reproduce
-from sardonyx.papers import headlines
 from sardonyx.papers.reproduction import Asked, BesidePaper, Plan, document
-from sardonyx.papers.sampling import Sampling, population_document
-from sardonyx.places import check_replaced, kept_runs, output_directory
-from sardonyx.report.flips import sensitivity_table
+from sardonyx.papers.sampling import Sampling, marked, population_document
+from sardonyx.places import check_replaced, output_directory
+from sardonyx.report.sensitivity import sensitivity_table
 from sardonyx.report.tables import print_beside
 from sardonyx.runs import origin, scheduler
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Simulations
-from sardonyx.runs.scheduler import Watch, processors
-from sardonyx.runs.sensitivity import DRAWS, Sensitivity
+from sardonyx.runs.scheduler import Watch
 from sardonyx.runs.sources import check_known
 from sardonyx.simulator.kept import save
 from sardonyx.studies import reproductions
 
-#: The papers whose headline claims can be varied.
-HEADLINED = ("esd", "sca", "easy-pm", "pageforge")
 #: Wishes that not all papers take.
 WISHES = ("traces", "machine", "limit", "warmup", "copies")
 
@@ -63,14 +58,11 @@ def answer(asked: Reproduce, watch: Watch | None) -> Answer:
         raise SardonyxError(
             f"--cells {asked.cells}: this reproduction of {asked.paper} has no sample; leave it out"
         )
-    if asked.sensitivity:
-        if plan.headlines is None:
-            able = [name for name in known if name in HEADLINED]
-            raise SardonyxError(
-                f"--sensitivity: {asked.paper} has no runs of its headline claims to vary; those "
-                f"of {', '.join(able)} have"
-            )
-        plan.headlines.runs.check()
+    if asked.sensitivity and (plan.sampled is None or asked.cells == 0):
+        raise SardonyxError(
+            "--sensitivity: is of the sample's cells, and there are none; give --cells 40, or "
+            "leave it out"
+        )
     plan.runs.check()
     target = asked.out or Path("results") / asked.paper
     if note := check_replaced(target):
@@ -96,14 +88,10 @@ def _reproduced(
     comparison = Comparison(plan.runs.run(asked.jobs, watch))
     exhibits = plan.measure(comparison, watch)
     rows = tuple(plan.claims(comparison))
-    if asked.sensitivity and plan.headlines is not None:
-        found = _sensitivity(plan.headlines, target, asked, watch)
-        rows = headlines.marked(rows, found)
-        comparison = Comparison(replace(comparison.results, sensitivity=found))
     sample = None
     if of is not None and cells:
         plain = [run for run in comparison.results.runs if not run.variant]
-        sample = Sampling(
+        sample, found = Sampling(
             of,
             cells,
             asked.seed,
@@ -113,27 +101,12 @@ def _reproduced(
             {row.claim.key: row.ours for row in of.claims(comparison)},
             asked.jobs,
             watch,
-        ).run()
+        ).run(turning=asked.sensitivity)
+        if found is not None:
+            rows = marked(rows, found)
+            comparison = Comparison(replace(comparison.results, sensitivity=found))
     beside = BesidePaper(rows, plan.note, exhibits, plan.verdict(comparison, rows), sample)
     return comparison, beside, save(comparison, target, known, beside)
-
-
-def _sensitivity(
-    of: headlines.Headlines, target: Path, asked: Reproduce, watch: Watch | None
-) -> Sensitivity:
-    began, points = time.monotonic(), len(of.runs.points)
-    started = of.runs.run(asked.jobs, watch)
-    took = time.monotonic() - began
-    return headlines.study(
-        of,
-        started,
-        kept_runs(target),
-        took * min(points, asked.jobs or processors()) / points,
-        workers=asked.jobs,
-        draws=DRAWS if asked.draws is None else asked.draws,
-        seed=asked.seed,
-        watch=watch,
-    )
 
 
 def tell(people: Console, answer: Answer) -> None:
@@ -149,4 +122,4 @@ def tell(people: Console, answer: Answer) -> None:
     print_beside(people, beside)
     people.print(Text(beside.note, style="dim"))
     if comparison.results.sensitivity:
-        people.print(sensitivity_table(comparison.results.sensitivity, people.width))
+        people.print(sensitivity_table(comparison.results.sensitivity))

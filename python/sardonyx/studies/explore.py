@@ -27,7 +27,7 @@ from sardonyx.runs.scheduler import Watch
 from sardonyx.sizes import size_text
 from sardonyx.sweeps.rows import Rows, options
 from sardonyx.sweeps.table import Goal
-from sardonyx.sweeps.varying import Simulated
+from sardonyx.vary.runs import Simulated
 
 #: The smallest cache or table that is tried, in bytes, and the number of parts of a budget.
 LEAST, PARTS = 4096, 16
@@ -220,7 +220,7 @@ class Exploration:
             ]
             varying = Simulated(points, self.settings)
             for index, point in enumerate(points):
-                row = varying.row(index, {})
+                row = varying.row(index)
                 names = (*options(row), *sorted(row))
                 groups.setdefault(names, []).append((candidate, point.trace, row))
         kept = Rows(self.settings.machine, self.folder, self.workers, self.watch)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sardonyx.runs import scheduler
-from sardonyx.sweeps.folder import Folder, Index
-from sardonyx.sweeps.local import Process
+from sardonyx.sweeps.folder import Folder
+from sardonyx.sweeps.local import pool, spawning
 from sardonyx.sweeps.plan import Plan
-from sardonyx.sweeps.work import setup
+from sardonyx.sweeps.work import Ran, attempt, setup
 
 #: The number of points that are tried, and the seconds for each of them.
 TRIED, MOST = 5, 6.0
@@ -58,19 +58,19 @@ class Estimate:
 
 def estimate(plan: Plan, folder: Folder, workers: int | None = None) -> Estimate:
     """Count what is done and try a few of the other points; nothing is written."""
-    index = Index(folder)
-    index.refresh()
+    asked: set[str] = set()
     points = done = same = 0
     left: list[int] = []  # evenly spread: every `step`th of those that are left
     step, missing = 1, 0
     for point in plan.points():
         points += 1
-        if point.name in index:
-            done += 1
-            continue
-        if not index.is_first(point.name):
+        if point.name in asked:
             same += 1
             continue
+        if folder.done(point.name) is not None:
+            done += 1
+            continue
+        asked.add(point.name)
         if missing % step == 0:
             left.append(point.number)
             if len(left) == 2 * TRIED:
@@ -81,17 +81,14 @@ def estimate(plan: Plan, folder: Folder, workers: int | None = None) -> Estimate
         if len(left) <= TRIED
         else [left[round(i * (len(left) - 1) / (TRIED - 1))] for i in range(TRIED)]
     )
-    answers: list[dict[str, Any]] = []
+    answers: list[Ran] = []
     if tried:
-        process = Process(setup(plan, folder, None))
-        try:
+        with pool(setup(plan, folder, None), 1) as executor:
             for number in tried:
-                answers += process.ask({"try": number, "seconds": MOST})
-        finally:
-            process.close()
-            process.wait(10)
-    errors = tuple(each["error"] for each in answers if "error" in each)
-    timed = [each["seconds"] for each in answers if "error" not in each]
+                with spawning():
+                    asking = executor.submit(attempt, number, MOST)
+                answers.append(asking.result())
+    timed = [each.seconds for each in answers if each.error is None]
     return Estimate(
         points,
         done,
@@ -99,6 +96,6 @@ def estimate(plan: Plan, folder: Folder, workers: int | None = None) -> Estimate
         workers or scheduler.processors(),
         len(answers),
         sum(timed) / len(timed) if timed else None,
-        max((each["memory"] for each in answers), default=None),
-        errors,
+        max((each.memory for each in answers), default=None),
+        tuple(each.error for each in answers if each.error is not None),
     )

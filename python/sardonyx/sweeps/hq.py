@@ -21,7 +21,7 @@ from typing import IO, Any
 from sardonyx import _core
 from sardonyx.sweeps import folder as folders
 from sardonyx.sweeps.estimate import estimate
-from sardonyx.sweeps.folder import PLANS, RESULTS, Folder, Incomplete, Index
+from sardonyx.sweeps.folder import PLANS, RESULTS, Folder, Incomplete
 from sardonyx.sweeps.plan import Plan
 from sardonyx.sweeps.run import Outcome, State, View
 
@@ -42,19 +42,17 @@ def run(plan: Plan, folder: Folder, server: Path, view: View | None = None) -> O
     state = State(known.points, None, found=known.done, same=known.same)
     folder.begin(plan)
     try:
-        index, target = Index(folder), folder.path / RESULTS
+        target = folder.path / RESULTS
         left, idle = known.left, 0
         while True:
             if left:
                 shares = _shares(left, known.seconds)
-                _submit(plan, folder, server, shares, lambda: _look(index, plan, state, view))
-            index.refresh()
+                _submit(plan, folder, server, shares, lambda: _look(folder, state, view))
             try:
-                failures = folders.merge(plan, folder, index, target)
+                failures = folders.merge(plan, folder, target)
                 break
             except Incomplete as error:  # tasks were killed: their points are asked for again
-                failed = sum(name not in index for name in folders.failed(folder))
-                before, left = left, max(1, known.points - known.same - len(index) - failed)
+                before, left = left, max(1, _missing(plan, folder))
                 idle = 0 if left < before else idle + 1
                 if idle == IDLE_JOBS:
                     raise _core.SardonyxError(
@@ -66,9 +64,17 @@ def run(plan: Plan, folder: Folder, server: Path, view: View | None = None) -> O
         folder.end()
     finished = known.left - len(failures)
     seconds = time.monotonic() - started
-    damaged = {str(path): why for path, why in index.damaged.items()}
     return Outcome(
-        known.points, known.done, known.same, finished, failures, target, seconds, 0.0, 0, damaged
+        known.points,
+        known.done,
+        known.same,
+        finished,
+        failures,
+        target,
+        seconds,
+        0.0,
+        0,
+        dict(folder.damaged),
     )
 
 
@@ -152,10 +158,15 @@ def _client(asked: dict[str, Any]) -> Iterator[SimpleQueue[str]]:
         process.wait()
 
 
-def _look(index: Index, plan: Plan, state: State, view: View | None) -> None:
+def _missing(plan: Plan, folder: Folder) -> int:
+    """Points that are neither done nor failed, those that are the same once."""
+    names = {point.name for point in plan.points()}
+    return sum(folder.done(name) is None and folder.failed(name) is None for name in names)
+
+
+def _look(folder: Folder, state: State, view: View | None) -> None:
     if view is not None:
-        index.refresh()
-        state.finished = max(0, min(len(index), plan.count) - state.found)
+        state.finished = max(0, min(folder.count(), state.total) - state.found)
         view(state)
 
 

@@ -1,212 +1,100 @@
-"""Workers on this machine: processes that live as long as the sweep, one a thread of the schedule.
+"""Workers on this machine: a pool of processes that live as long as the sweep.
 
-A worker that dies loses what it had not yet written, and nothing else: its numbers come back.
+A worker that dies ends its pool, and what is not done is run by another one. Every finished point
+is in its file by then.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from multiprocessing import get_context
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from typing import IO, Any
+from types import ModuleType
 
-from sardonyx import _core
+from sardonyx.runs.scheduler import LOOK_EVERY
+from sardonyx.sweeps import work
+from sardonyx.sweeps.work import Ran, Setup
 
-#: This many workers may be killed, one after the other, before one is ready.
-STARTS = 50
+#: Points that are given out for each worker: one runs, and one waits.
+AHEAD = 2
 
 
 class Died(Exception):
-    """A worker has ended by itself, or was ended."""
+    """A worker died; ``lost`` are the numbers of points that were given out then."""
 
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
-
-    @property
-    def how(self) -> str:
-        if self.status < 0:
-            return f"was ended by {signal.Signals(-self.status).name}"
-        return f"ended with status {self.status}"
+    def __init__(self, lost: list[int]) -> None:
+        super().__init__(lost)
+        self.lost = lost
 
 
-@dataclass(eq=False, slots=True)
-class Batch:
-    """Numbers for one worker to run, each with the name of its point, and how far it is."""
-
-    numbers: Sequence[int]
-    names: Sequence[str]
-    done: int = 0
-    worker: Process | None = None
-    #: The end of its worker, if the worker ended before it was through.
-    died: Died | None = None
-    #: Points not yet written then, of this batch or of an earlier one.
-    lost: tuple[int, ...] = ()
-    cancelled: bool = False
-
-    @property
-    def total(self) -> int:
-        return len(self.numbers)
-
-    def cancel(self) -> None:
-        """Nobody waits any more: the worker writes what is finished and ends."""
-        self.cancelled = True
-        if self.worker is not None:
-            self.worker.close()
-
-
-class Process:
-    """One worker."""
-
-    def __init__(self, setup: Mapping[str, Any]) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "sardonyx.sweeps.work"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            process_group=0,  # Ctrl-C is for the sweep, which says when its workers end
-        )
-        #: Points that are running, or finished and not yet written.
-        self.unkept: dict[int, None] = {}
-        self._say(setup)
-        for _ in self.answers():
-            break
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    def _say(self, said: Mapping[str, Any]) -> None:
-        pipe: IO[str] | None = self._process.stdin
-        assert pipe is not None
+@contextmanager
+def pool(setup: Setup, workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Workers of a sweep. After an error they end at once, and within a point."""
+    context = get_context("spawn")
+    ending, alive = context.Pipe(duplex=False)
+    executor = ProcessPoolExecutor(workers, context, work.start, (setup, ending))
+    with ending, alive:
         try:
-            pipe.write(json.dumps(said) + "\n")
-            pipe.flush()
-        except (OSError, ValueError):
-            raise Died(self._process.wait()) from None
-
-    def answers(self) -> Iterator[dict[str, Any]]:
-        """What it says, until it has ended what it was asked."""
-        pipe = self._process.stdout
-        assert pipe is not None
-        for line in pipe:
-            try:
-                said: dict[str, Any] = json.loads(line)
-            except ValueError:
-                break  # killed within a line
-            if "stop" in said:
-                raise _core.SardonyxError(said["stop"])
-            for number in said.get("kept", ()):
-                self.unkept.pop(number, None)
-            yield said
-            if "ended" in said:
-                return
-        raise Died(self._process.wait())
-
-    def ask(self, said: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Answers to one request."""
-        self.unkept.update(dict.fromkeys(said.get("run", ())))
-        self._say(said)
-        yield from self.answers()
-
-    def close(self) -> None:
-        """End of its input: it writes what is finished and ends."""
-        pipe = self._process.stdin
-        if pipe is not None:
-            with suppress(OSError, ValueError):
-                pipe.close()
-
-    def wait(self, seconds: float) -> None:
-        """Wait for its end, and end it after so many seconds."""
-        try:
-            self._process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            yield executor
+        except BaseException:
+            alive.close()
+            executor.shutdown(cancel_futures=True)
+            raise
+        executor.shutdown()
 
 
-@dataclass
-class Local:
-    """The workers of one sweep. ``heard`` gets every answer of every worker."""
+@contextmanager
+def spawning() -> Iterator[None]:
+    """Processes that start meanwhile leave Ctrl-C to us, and do not import the user's script, which
+    would run the sweep again.
+    """
+    main = sys.modules["__main__"]
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
-    setup: Mapping[str, Any]
-    heard: Callable[[Mapping[str, Any]], None]
-    memory: int = 0
-    _idle: SimpleQueue[Process] = field(default_factory=SimpleQueue)
-    _all: list[Process] = field(default_factory=list)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def run(self, batch: Batch) -> Batch:
-        """Have a worker run the batch; a new one if none is idle."""
-        try:
-            batch.worker = self._idle.get_nowait()
-        except Empty:
-            batch.worker = self._started()
-        if batch.cancelled:
-            batch.worker.close()
-        try:
-            asked = {"run": list(batch.numbers), "names": list(batch.names)}
-            for said in batch.worker.ask(asked):
-                batch.done += "point" in said
-                self.memory = max(self.memory, said.get("memory", 0))
-                self.heard(said)
-        except Died as died:
-            batch.died, batch.lost = died, tuple(batch.worker.unkept)
-            self._all.remove(batch.worker)
-        else:
-            self._idle.put(batch.worker)
-        return batch
-
-    def _started(self) -> Process:
-        for attempt in range(STARTS):  # whoever kills workers may kill a new one
-            try:
-                process = Process(self.setup)
-            except Died as died:
-                if attempt == STARTS - 1 or died.status >= 0:
-                    raise _core.SardonyxError(
-                        f"a worker {died.how} before its first point; give fewer --jobs"
-                    ) from died
-            else:
-                with self._lock:
-                    self._all.append(process)
-                return process
-        raise AssertionError
-
-    def keep(self) -> tuple[int, ...]:
-        """Have all idle workers write what is finished; the answer: numbers that were lost."""
-        lost: list[int] = []
-        alive = []
-        while not self._idle.empty():
-            process = self._idle.get()
-            try:
-                for said in process.ask({"keep": True}):
-                    self.heard(said)
-            except Died as died:
-                if died.status >= 0:
-                    raise _core.SardonyxError(f"a worker {died.how} by itself") from died
-                lost += process.unkept
-                self._all.remove(process)
-            else:
-                alive.append(process)
-        for process in alive:
-            self._idle.put(process)
-        return tuple(lost)
-
-    def close(self) -> None:
-        """End all workers; each writes what is finished."""
-        for process in self._all:
-            process.close()
-        for process in self._all:
-            process.wait(30)
+def run(
+    setup: Setup,
+    workers: int,
+    points: Iterator[tuple[int, str]],
+    heard: Callable[[int, Ran], None],
+    look: Callable[[], None],
+) -> None:
+    """Have workers run points, by number and name, and say how each went; ``Died`` names those that
+    were lost with a worker.
+    """
+    running: dict[Future[Ran], int] = {}
+    memory, lost = 0, []
+    try:
+        with pool(setup, workers) as executor:
+            while True:
+                while len(running) < AHEAD * workers and not (running and memory > available()):
+                    if (point := next(points, None)) is None:
+                        break
+                    lost = [point[0]]
+                    with spawning():
+                        running[executor.submit(work.run, *point)] = point[0]
+                    lost = []
+                if not running:
+                    return
+                for future in wait(running, LOOK_EVERY, FIRST_COMPLETED).done:
+                    ran = future.result()
+                    memory = max(memory, ran.memory)
+                    heard(running.pop(future), ran)
+                look()
+    except BrokenProcessPool as error:
+        raise Died([*running.values(), *lost]) from error
 
 
 def available() -> int:

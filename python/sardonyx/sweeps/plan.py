@@ -122,7 +122,7 @@ class Plan:
     def columns(self) -> list[str]:
         """The names that tell points apart, in the order of the plan; the subject is the first."""
         names = [name for axis in self.axes for name in axis.names]
-        known = self.kind.options.fields()
+        known = self.kind.options
         own: list[str] = [name for name in ("machine", "copies") if name in known]
         given = {*names, *self.fixed}
         for alias, name in self.kind.aliases.items():
@@ -156,7 +156,7 @@ class Plan:
             elif name in point.settings:
                 row[name] = point.settings[name]
             else:
-                row[name] = getattr(self.kind.options, name)
+                row[name] = self.kind.options[name].default
         return row
 
     def values(self, name: str) -> list[Figure]:
@@ -169,7 +169,7 @@ class Plan:
             if name in axis.names:
                 at = axis.names.index(name)
                 return [step[at] for step in axis.steps]
-        return [getattr(self.kind.options, name)]
+        return [self.kind.options[name].default]
 
     @property
     def is_timed(self) -> bool:
@@ -180,7 +180,8 @@ class Plan:
     @property
     def designs(self) -> list[str]:
         """The designs of its points: of what merges, and of the memory below it, too."""
-        columns = [name for name in ("design", "memory") if name in self.kind.options.fields()]
+        known = [*(["design"] if self.kind.designed else []), *self.kind.options]
+        columns = [name for name in ("design", "memory") if name in known]
         return list(dict.fromkeys(str(each) for name in columns for each in self.values(name)))
 
     def check_elsewhere(self) -> None:
@@ -189,7 +190,7 @@ class Plan:
 
     def assumed(self) -> dict[str, dict[str, Any]]:
         """The machines of the plan by name: source, and what no source gives."""
-        if "machine" not in self.kind.options.fields():
+        if "machine" not in self.kind.options:
             return {}
         found = {}
         for name in self.values("machine"):

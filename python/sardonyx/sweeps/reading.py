@@ -88,8 +88,7 @@ class _Reader:
     def plan(self, known_inputs: dict[str, Input] | None) -> Plan:
         """The plan; its inputs are looked for unless it is known where they are."""
         sweep, kind = self.sweep, self.kind
-        options = [name for name in kind.options.fields() if name != "design"]
-        settings = [*options, *kind.aliases]
+        settings = [*kind.options, *kind.aliases]
         known = [*kind.listed, *OWN, *settings, kind.subject]
         fixed: dict[str, Scalar] = {}
         for name, value in sweep.items():

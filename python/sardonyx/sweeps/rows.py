@@ -1,7 +1,7 @@
 """Rows of settings that are run as sweeps in a folder, so that what was done is found again.
 
 A row is a point of a sweep: its subject, its design, options and keys of the machine. Left out:
-which rows there are (``study``, ``papers.sample``).
+which rows there are (``vary.cells``, ``studies.explore``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sardonyx.runs.jobs import is_key
 from sardonyx.runs.results import Cause, Run
 from sardonyx.runs.scheduler import Task, Watch
 from sardonyx.sweeps import reading
-from sardonyx.sweeps.folder import RESULTS, ROW, Folder, Index
+from sardonyx.sweeps.folder import RESULTS, ROW, Folder
 from sardonyx.sweeps.kinds.simulate import BOOKED
 from sardonyx.sweeps.plan import Plan
 from sardonyx.sweeps.run import State, Sweep, View
@@ -47,9 +47,7 @@ class RowSweep:
     @property
     def done(self) -> int:
         """Points that were done before."""
-        index = Index(self.folder)
-        index.refresh()
-        return sum(point.name in index for point in self.plan.points()) if len(index) else 0
+        return sum(self.folder.done(point.name) is not None for point in self.plan.points())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,37 +1,22 @@
-"""The whole of a sweep: what is not done is given out, and what is done is merged.
-
-One schedule (``runs.scheduler``) gives batches of points to workers. A batch is about a second's
-work, so that giving it out costs little and a worker that dies loses little.
-"""
+"""The whole of a sweep: what is not done is given out, and what is done is merged."""
 
 from __future__ import annotations
 
 import json
-import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
-from signal import SIGKILL
 from typing import Any
 
 from sardonyx import _core
 from sardonyx.runs import scheduler
-from sardonyx.runs.scheduler import Task
 from sardonyx.sweeps import folder as folders
-from sardonyx.sweeps.folder import RESULTS, Folder, Incomplete, Index
-from sardonyx.sweeps.local import Batch, Local, available
+from sardonyx.sweeps import local
+from sardonyx.sweeps.folder import RESULTS, Folder, Incomplete
+from sardonyx.sweeps.local import Died
 from sardonyx.sweeps.plan import Plan, check_goal
-from sardonyx.sweeps.work import finished, setup
-
-#: The seconds of work in a batch, roughly, and the most points.
-BATCH_SECONDS = 1.0
-BATCH_MOST = 200
-#: A point may end its worker this often before it counts as failed: a crash is the point's own, and
-#: a kill may come from anywhere.
-CRASHES, KILLS = 3, 10
+from sardonyx.sweeps.work import Ran, Setup, finished, setup
 
 
 @dataclass
@@ -98,7 +83,7 @@ class Outcome:
             "seconds": self.seconds,
             "seconds_of_points": self.simulated_seconds,
             "workers_lost": self.died,
-            "damaged_shards": dict(self.damaged),
+            "damaged_points": dict(self.damaged),
         }
 
 
@@ -119,33 +104,23 @@ class Sweep:
         self.plan, self.folder, self.view = plan, folder, view
         self.workers = workers or scheduler.processors()
         self.shard = shard
-        self.index = Index(folder)
         goal = plan.goals[0] if plan.goals else None
         self._better = check_goal("goals", goal)[1] if goal else False
-        total = plan.count if shard is None else sum(1 for _ in self._numbers(wanted=True))
+        total = plan.count if shard is None else sum(map(plan.wants, self._numbers()))
         self.state = State(total, goal, self.workers)
-        self._lock = threading.Lock()
-        self._mean: float | None = None
-        self._again: deque[tuple[int, ...]] = deque()
-        #: Names of points that are about to be given out.
-        self._names: dict[int, str] = {}
-        self._deaths: dict[int, int] = {}
-        self._position = 0
+        #: Points that were given out, so that none runs twice.
+        self._asked: set[str] = set()
 
     def run(self) -> Outcome:
         """Run what is not done; the results are merged once all of it is."""
         started = time.monotonic()
         self.folder.begin(self.plan)
         try:
-            self.index.refresh()
             goal = self.plan.goals[0].split()[1] if self.plan.goals else None
-            local = Local(setup(self.plan, self.folder, goal), self._heard)
-            try:
-                # Timed points run alone, after everything else.
-                for alone in (False, True) if self.plan.is_timed else (False,):
-                    self._all(local, alone)
-            finally:
-                local.close()
+            said = setup(self.plan, self.folder, goal)
+            # Timed points run alone, after everything else.
+            for alone in (False, True) if self.plan.is_timed else (False,):
+                self._all(said, self._todo(alone), 1 if alone else self.workers)
             failures, results = self._merged()
         finally:
             self.folder.end()
@@ -159,142 +134,85 @@ class Sweep:
             time.monotonic() - started,
             self.state.seconds,
             self.state.died,
-            {str(path): why for path, why in self.index.damaged.items()},
+            dict(self.folder.damaged),
         )
 
     # ---- what is to be done
 
-    def _numbers(self, *, wanted: bool = False) -> Iterator[int]:
-        first, step = (0, 1) if self.shard is None else (self.shard[0], self.shard[1])
-        for number in range(first, self.plan.size, step):
-            if not wanted or self.plan.wants(number):
-                yield number
+    def _numbers(self) -> range:
+        first, step = (0, 1) if self.shard is None else self.shard
+        return range(first, self.plan.size, step)
 
-    def _todo(self, numbers: Iterable[int], alone: bool) -> Iterator[int]:
-        for number in numbers:
-            self._position = number
-            point = self.plan.at(number)
-            if point is None or point.question.alone != alone:
+    def _todo(self, alone: bool) -> Iterator[tuple[int, str]]:
+        for point in self.plan.points(self._numbers()):
+            if point.question.alone != alone:
                 continue
-            if point.name in self.index:
-                self.state.found += 1
-            elif not self.index.is_first(point.name):
+            if point.name in self._asked:
                 self.state.same += 1
+            elif self.folder.done(point.name) is not None:
+                self.state.found += 1
             else:
-                self._names[number] = point.name
-                yield number
+                self._asked.add(point.name)
+                yield point.number, point.name
 
-    def _name(self, number: int) -> str:
-        if (name := self._names.pop(number, None)) is not None:
-            return name
-        point = self.plan.at(number)  # it is given out again
-        assert point is not None
-        return point.name
-
-    def _all(self, local: Local, alone: bool) -> None:
-        todo = self._todo(self._numbers(), alone)
-        while True:
-            self._give_out(local, todo, 1 if alone else self.workers)
-            if lost := local.keep():
-                self._again.append(lost)
-            if not self._again:
-                return
-
-    def _give_out(self, local: Local, todo: Iterator[int], workers: int) -> None:
-        """Have workers run the points that are left; points that are lost on the way are given out
-        again.
+    def _all(self, said: Setup, todo: Iterator[tuple[int, str]], workers: int) -> None:
+        """Have workers run the points that are left. Of those that were lost with a worker each
+        runs by itself, and one that ends its worker again has failed.
         """
-        running: set[Task[Batch]] = set()
+        while True:
+            try:
+                return local.run(said, workers, todo, self._heard, self._look)
+            except Died as died:
+                self.state.died += 1
+                for number in died.lost:
+                    self._again(said, number)
 
-        def more() -> Task[Batch] | None:
-            if running and local.memory > available():
-                return None
-            if (numbers := self._next(todo)) is None:
-                return None
-            task = Task("points", local.run, Batch(numbers, [*map(self._name, numbers)]))
-            running.add(task)
-            return task
-
-        for task, batch in scheduler.each(more, workers, lambda _: self._look()):
-            running.discard(task)
-            self._settle(batch)
+    def _again(self, said: Setup, number: int) -> None:
+        point = self.plan.at(number)
+        assert point is not None
+        if self.folder.done(point.name) is not None:  # its worker died after that
+            self.state.finished += 1
+            return
+        try:
+            local.run(said, 1, iter([(number, point.name)]), self._heard, self._look)
+        except Died:
+            self.state.died += 1
+            self.state.finished += 1
+            self.state.failed += 1
+            error = "its worker died, twice: it was killed, as for want of memory, or it crashed"
+            where = (self.plan.place.name, str(self.folder.path))
+            self.folder.keep(finished(self.plan, point, *where, {}, 0.0, error, point.name))
 
     def _look(self) -> None:
         if self.view:
             self.view(self.state)
 
-    def _next(self, todo: Iterator[int]) -> tuple[int, ...] | None:
-        return (self._again.popleft() if self._again else tuple(islice(todo, self._size()))) or None
-
-    def _size(self) -> int:
-        """Points of the next batch: a second's work, and towards the end few for each worker."""
-        if self._mean is None:
-            return 1
-        step = 1 if self.shard is None else self.shard[1]
-        left = (self.plan.size - self._position) // step
-        fair = max(1, left // (4 * self.workers))
-        return max(1, min(int(BATCH_SECONDS / max(self._mean, 1e-6)), BATCH_MOST, fair))
-
     # ---- what has been done
 
-    def _heard(self, said: Mapping[str, Any]) -> None:
-        with self._lock:
-            if "point" in said:
-                seconds = said["seconds"]
-                self._mean = seconds if self._mean is None else 0.8 * self._mean + 0.2 * seconds
-                self.state.finished += 1
-                self.state.seconds += seconds
-                self.state.failed += "error" in said
-                goal = said.get("goal")
-                if isinstance(goal, int | float):
-                    best = self.state.best
-                    if best is None or (goal > best[0] if self._better else goal < best[0]):
-                        self.state.best = float(goal), said["point"]
-
-    def _settle(self, batch: Batch) -> None:
-        """Give out again what a worker took with it; a point that always does so has failed."""
-        if batch.died is None:
-            return
-        state = self.state
-        state.died += 1
-        lost = list(batch.lost)
-        with self._lock:
-            state.finished -= sum(1 for number in lost if number not in batch.numbers[batch.done :])
-        if batch.done < len(batch.numbers):
-            blamed = batch.numbers[batch.done]
-            self._deaths[blamed] = self._deaths.get(blamed, 0) + 1
-            most = KILLS if batch.died.status == -SIGKILL else CRASHES
-            if self._deaths[blamed] >= most:
-                lost.remove(blamed)
-                self._fail(blamed, f"its worker {batch.died.how}, {self._deaths[blamed]} times")
-        if lost:
-            self._again.append(tuple(lost))
-
-    def _fail(self, number: int, error: str) -> None:
-        point = self.plan.at(number)
-        assert point is not None
-        file, folder = self.plan.place.name, str(self.folder.path)
-        self.folder.keep([finished(self.plan, point, file, folder, {}, 0.0, error, point.name)])
+    def _heard(self, number: int, ran: Ran) -> None:
         self.state.finished += 1
-        self.state.failed += 1
+        self.state.seconds += ran.seconds
+        self.state.failed += ran.error is not None
+        if isinstance(ran.goal, int | float):
+            best = self.state.best
+            if best is None or (ran.goal > best[0] if self._better else ran.goal < best[0]):
+                self.state.best = float(ran.goal), number
 
     def _merged(self) -> tuple[list[dict[str, Any]], Path | None]:
-        self.index.refresh()
         target = self.folder.path / RESULTS
         try:
-            return folders.merge(self.plan, self.folder, self.index, target), target
+            return folders.merge(self.plan, self.folder, target), target
         except Incomplete:
             return self._own_failures(), None
 
     def _own_failures(self) -> list[dict[str, Any]]:
         """Failed points of this share of the plan; an error if it has others that are not done."""
-        bad = folders.failed(self.folder)
         found, missing = [], []
-        for point in self.plan.points(list(self._numbers())):
-            if point.name in self.index:
+        for point in self.plan.points(self._numbers()):
+            if self.folder.done(point.name) is not None:
                 continue
-            if point.name in bad:
-                found.append(folders.failure(bad[point.name], self.plan.row(point)))
+            if (failed := self.folder.failed(point.name)) is not None:
+                found.append(folders.failure(failed, self.plan.row(point)))
             else:
                 missing.append(point)
         if missing:

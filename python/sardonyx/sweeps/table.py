@@ -1,22 +1,20 @@
-"""Points of any set of shards as one table: what tells them apart, and the figures asked for."""
+"""Points of any folder as one table: what tells them apart, and the figures asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sardonyx import _core
 from sardonyx.runs.sources import unknown
 from sardonyx.sweeps import folder as folders
-from sardonyx.sweeps.folder import Folder, figures_of
+from sardonyx.sweeps.folder import Folder, figures_of, settings_of
 from sardonyx.sweeps.kinds import KINDS
 from sardonyx.sweeps.kinds.kind import Figure
 from sardonyx.sweeps.plan import check_goal
-
-if TYPE_CHECKING:
-    import pyarrow
 
 #: At most this many rows are read; of more, every so many-th is.
 MOST = 50_000
@@ -40,7 +38,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """Rows of shards. ``settings`` tell points apart, ``axes`` are those that vary."""
+    """Rows of points. ``settings`` tell points apart, ``axes`` are those that vary."""
 
     rows: Sequence[Mapping[str, Figure]]
     points: int
@@ -71,118 +69,100 @@ class Swept:
 
 
 def is_swept(directory: Path) -> bool:
-    """Whether there are shards: of a sweep's folder, or copied together."""
+    """Whether there are points: of a sweep's folder, or copied together."""
     folder = Folder(directory)
-    if folder.failures() or (directory / folders.PLANS).is_dir():
-        return True
-    return any("asked" in _schema(path) for path in folder.shards()[:1])
-
-
-def _schema(path: Path) -> list[str]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return list(pq.read_schema(path).names)
-    except (OSError, pa.ArrowException):
-        return []
+    return (directory / folders.PLANS).is_dir() or any(
+        next(folder.all(name), None) is not None for name in (folders.POINTS, folders.FAILED)
+    )
 
 
 def load(directory: Path, goals: Sequence[str] = ()) -> Swept:
-    """The points of a sweep that has ended, else those in a folder's shards, whoever made them.
+    """The points of a sweep that has ended, else those in a folder, whoever made them.
 
     ``goals`` are figures as in ``max ipc``; without, those of the sweep's file.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     folder = Folder(directory)
     plans = folder.plans()
-    settings: dict[str, None] = {}
-    figures: dict[str, None] = {}
-    damaged: dict[str, str] = {}
-    paths = []
-    total = 0
     whole = directory / folders.RESULTS
     ended = plans.get((whole.is_file() and folders.plan_of(whole)) or "")
-    for path in folder.shards() if ended is None else [whole]:
-        try:
-            with pq.ParquetFile(path) as file:
-                names = file.schema_arrow.names
-                total += file.metadata.num_rows
-        except (OSError, pa.ArrowException) as error:
-            damaged[str(path)] = " ".join(str(error).split())
-            continue
-        if ended is not None:
-            own = ended["columns"]
-        elif "asked" in names:
-            # A shard has its settings between the columns of the question and of the time.
-            own = names[names.index("asked") + 1 : names.index("seconds")]
-        else:
-            continue
-        settings.update(dict.fromkeys(own))
-        figures.update(dict.fromkeys(figures_of(names, own)))
-        paths.append(path)
-    chosen = [
-        *goals,
-        *(goal for plan in plans.values() if not goals for goal in plan["goals"]),
-        *(goal for kind in KINDS if not goals and not plans for goal in kind.goals),
-    ]
-    found = []
-    for text in dict.fromkeys(chosen):
-        name, more = check_goal("--goal", text)
-        if name in figures:
-            found.append(Goal(name, more))
-        elif goals:
-            raise _core.SardonyxError(f"--goal {text}: {unknown('figure', name, list(figures))}")
-    every = -(-total // MOST) or 1
+    names: dict[str, None] = {}
+    settings: dict[str, None] = {}
+    total = 0
+    if ended is None:
+        for row in folder.all(folders.POINTS):
+            names.update(dict.fromkeys(row))
+            settings.update(dict.fromkeys(settings_of(row)))
+            total += 1
+        bad = list(folder.all(folders.FAILED))
+    else:
+        names, settings = _columns(whole), dict.fromkeys(ended["columns"])
+        errors = {str(row["point"]): row["error"] for row in _results(whole, ["point", "error"])}
+        # What failed earlier may have run since, or be of a design as it was.
+        bad = [one for name, e in errors.items() if e and (one := folder.failed(name)) is not None]
+        total = sum(row["error"] is None for row in _results(whole, ["error"]))
+    found = _goals(goals, plans, figures_of(names, settings))
     wanted = ["point", *settings, *(goal.name for goal in found)]
-    rows = list(_rows(paths, wanted, every))
-    bad = folders.failed(folder)
-    if ended is not None:  # what failed earlier may have run since, or be of a design as it was
-        now = pq.read_table(whole, columns=["point", "error"]).to_pylist()
-        names = [row["point"] for row in now if row["error"] is not None]
-        total -= len(names)
-        bad = {name: bad[name] for name in dict.fromkeys(names) if name in bad}
-    axes = [name for name in settings if len({row.get(name) for row in rows}) > 1]
-    failed = [
-        {key: row.get(key) for key in ("point", *settings, "error", "command")}
-        for row in bad.values()
-    ]
+    points = (
+        folder.all(folders.POINTS)
+        if ended is None
+        else (row for row in _results(whole, [*wanted, "error"]) if row["error"] is None)
+    )
+    rows = _rows(points, wanted, -(-total // MOST) or 1)
     kinds = {kind.subject: kind for kind in KINDS}
     return Swept(
         rows,
         total,
         list(settings),
-        axes,
+        [name for name in settings if len({row.get(name) for row in rows}) > 1],
         next((name for name in settings if name in kinds), ""),
         found,
-        failed,
+        [{key: row.get(key) for key in ("point", *settings, "error", "command")} for row in bad],
         max((plan["points"] for plan in plans.values()), default=None),
         {name: each for plan in plans.values() for name, each in plan["machines"].items()},
         sorted({str(plan["sardonyx"]) for plan in plans.values()}) or [_core.VERSION],
-        damaged,
+        dict(folder.damaged),
     )
 
 
-def _rows(
-    paths: Iterable[Path], wanted: Sequence[str], every: int
-) -> Iterable[Mapping[str, Figure]]:
+def _columns(results: Path) -> dict[str, None]:
     import pyarrow.parquet as pq
 
-    seen: set[tuple[Figure, ...]] = set()
-    count = 0
-    for path in paths:
-        with pq.ParquetFile(path) as file:
-            table: pyarrow.Table = file.read(
-                columns=[name for name in (*wanted, "error") if name in file.schema_arrow.names]
-            )
-        for row in table.to_pylist():
-            count += 1
-            told = tuple(row.get(name) for name in wanted)
-            if count % every == 0 and row.pop("error", None) is None and told not in seen:
-                seen.add(told)
-                yield row
+    return dict.fromkeys(pq.read_schema(results).names)
+
+
+def _results(results: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
+    import pyarrow.parquet as pq
+
+    rows: list[dict[str, Any]] = pq.read_table(results, columns=list(columns)).to_pylist()
+    return rows
+
+
+def _goals(
+    goals: Sequence[str], plans: Mapping[str, Mapping[str, Any]], figures: Sequence[str]
+) -> list[Goal]:
+    """The goals that are asked for; without, those of the sweep, or of whatever kinds there are,
+    as far as there are figures.
+    """
+    known = (plan["goals"] for plan in plans.values()) if plans else (k.goals for k in KINDS)
+    found = []
+    for text in dict.fromkeys(goals or (goal for each in known for goal in each)):
+        name, more = check_goal("--goal", text)
+        if name in figures:
+            found.append(Goal(name, more))
+        elif goals:
+            raise _core.SardonyxError(f"--goal {text}: {unknown('figure', name, figures)}")
+    return found
+
+
+def _rows(
+    points: Iterable[Mapping[str, Any]], wanted: Sequence[str], every: int
+) -> list[Mapping[str, Figure]]:
+    """The columns of every so many-th point, each once."""
+    found: dict[tuple[Figure, ...], Mapping[str, Figure]] = {}
+    for row in islice(points, every - 1, None, every):
+        shown = {name: row.get(name) for name in wanted}
+        found.setdefault(tuple(shown.values()), shown)
+    return list(found.values())
 
 
 def ranked(rows: Iterable[Mapping[str, Figure]], goal: Goal) -> list[Mapping[str, Figure]]:

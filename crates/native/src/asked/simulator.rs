@@ -85,11 +85,11 @@ question! {
         /// Run programs and synth: traces with N seeds; figures are means with their 95 % intervals.
         #[schemars(range(min = 2, max = 1000), extend("rare" = true))]
         seeds: Option<u64>,
-        /// Also run each assumed key at the ends of its range and all of them together, and say which conclusions flip;
-        /// these runs are kept in DIR/sensitivity, without --out in results/sensitivity.
+        /// Also run cells, each with another value of every assumed key, and say which conclusions turn, which key
+        /// decides, and at which value; these runs are kept in DIR/sensitivity, without --out in results/sensitivity.
         sensitivity: bool,
-        /// With --sensitivity: draws of all assumed keys together; default: 30.
-        #[schemars(range(max = 10000), extend("requires" = "sensitivity", "rare" = true))]
+        /// With --sensitivity: cells; default: 60. Of fewer than 20 it cannot be told what decides.
+        #[schemars(range(min = 20, max = 10000), extend("requires" = "sensitivity", "rare" = true))]
         draws: Option<u64>,
         /// Draw requests over banks and units, for Perfetto.
         timeline: Option<Place>,
@@ -332,11 +332,8 @@ question! {
         /// Run nothing: list what the sample's cells differ in.
         #[schemars(extend("rare" = true))]
         population: bool,
-        /// Also run each assumed key at the ends of its range and all of them together, and say which conclusions flip.
+        /// Also say at which values of the choices that decide a claim over the sample's cells it turns.
         sensitivity: bool,
-        /// With --sensitivity: draws of all assumed keys together; default: 30.
-        #[schemars(range(max = 10000), extend("requires" = "sensitivity", "rare" = true))]
-        draws: Option<u64>,
         /// Runs at once; default: one a core.
         #[schemars(range(min = 1, max = 1024), extend("short" = "j", "rare" = true))]
         jobs: Option<u64>,

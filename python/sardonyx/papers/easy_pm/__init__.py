@@ -24,7 +24,6 @@ from sardonyx.papers.claims import (
     load_claims,
     written_claim,
 )
-from sardonyx.papers.headlines import Headlines
 from sardonyx.papers.reproduction import Asked, Cell, Exhibit, Plan, Reproduction
 from sardonyx.papers.sampling import Sampled
 from sardonyx.questions import ProgramSource
@@ -81,7 +80,7 @@ QUICK = Scale(
     swept=("hash", "rbtree"),
 )
 
-#: The scale of the sensitivity, which has many runs.
+#: The scale of a quick sample, which has many runs.
 TINY = replace(QUICK, transactions=300, warmup=100)
 
 SWEEPS = (
@@ -738,24 +737,6 @@ def hanging(programs: Programs) -> str:
     return f"Over all combinations of what the paper leaves open, {'; '.join(sentences)}. "
 
 
-def varied(asked: Asked) -> Headlines:
-    """The runs of the headline claims: plain ones on the paper's number of cores."""
-    scale = replace(TINY if asked.quick else QUICK, seed=asked.seed)
-    programs = QUICK.swept if asked.quick else PAPERS
-    plain = [
-        point
-        for point in points(scale, programs)
-        if not point.variant and point.copies == CORES and point.trace in programs
-        if point.design in (SOFTWARE, BASELINE, ALC, EASY)
-    ]
-    note = (
-        f"The sensitivity is of {', '.join(programs)} over {written_size(scale.footprint)} a core, "
-        f"{scale.transactions:,} transactions of which {scale.warmup:,} warm up."
-    )
-    settings = Settings(asked.machine, asked.overrides, scale.warmup)
-    return Headlines(Simulations(settings, plain), claims, note)
-
-
 def sampled(asked: Asked) -> Sampled:
     """Plain runs of the paper's structures on its cores, over what the paper leaves open."""
     scale = TINY if asked.quick else QUICK
@@ -800,7 +781,6 @@ class EasyPm:
             claims,
             lambda comparison, _: tables(comparison),
             verdict=verdict,
-            headlines=varied(asked),
             sampled=sampled(asked),
         )
 

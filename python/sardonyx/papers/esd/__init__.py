@@ -26,7 +26,6 @@ from sardonyx.papers.claims import (
     claim_rows,
     written_claim,
 )
-from sardonyx.papers.headlines import Headlines
 from sardonyx.papers.reproduction import Asked, Plan, Reproduction
 from sardonyx.papers.sampling import Sampled
 from sardonyx.papers.worlds import World, open_worlds
@@ -40,14 +39,12 @@ from sardonyx.runs.measures import One, Two
 from sardonyx.runs.recordings import PLACES, recordings
 from sardonyx.runs.results import Run, Scalar
 from sardonyx.runs.sources import named
-from sardonyx.sweeps.varying import Range
+from sardonyx.vary.ranges import Range
 
 DESIGNS = ("baseline", "dedup-sha1", "dewrite", "esd")
 QUICK_SIZES = (64 * KB, 512 * KB, MB, 2 * MB)
 #: A core runs this many records of each trace, from its middle; the first half of them warms up.
 WINDOW, QUICK_WINDOW = 150_000, 30_000
-#: The window of a quick sensitivity, which has many runs.
-TINY_WINDOW = 6_000
 #: A core of a sample's cell runs about this many records of each of 18 workloads, so that 200 cells
 #: take some 40 minutes of a processor.
 SAMPLED_WINDOW = 3_000
@@ -632,23 +629,6 @@ def _hangs(comparison: Comparison, rows: Sequence[ClaimRow]) -> str:
     return "; ".join(found)
 
 
-def headlines(
-    asked: Asked, whole: Mapping[str, Source], warmup: int, share: float, copies: int
-) -> Headlines:
-    """The runs of the headline claims: the four designs, as they are."""
-    window = asked.limit or (TINY_WINDOW if asked.quick else QUICK_WINDOW)
-    middle = {name: source.replace(window=MIDDLE, limit=window) for name, source in whole.items()}
-    plain = [Point(name, source, design) for name, source in middle.items() for design in DESIGNS]
-    settings = Settings(asked.machine, asked.overrides, warmup, copies, float(copies > 1), share)
-    note = f"The sensitivity is of {window:,} records from the middle of each trace."
-    return Headlines(Simulations(settings, plain), timed, note)
-
-
-def timed(comparison: Comparison) -> list[ClaimRow]:
-    """The claims that rest on times and energies, which alone can depend on assumed keys."""
-    return [row for row in claims(comparison) if row.aspect in m.HANGING]
-
-
 def sampled(asked: Asked, whole: Mapping[str, Source]) -> Sampled:
     """The four designs on all workloads, over what the paper leaves open about these."""
     records = asked.limit or SAMPLED_WINDOW
@@ -732,7 +712,6 @@ class Esd:
             claims,
             verdict=verdict,
             facts={"workloads": [{"name": name, "kind": kind} for name, kind in kinds.items()]},
-            headlines=headlines(asked, whole, count, share, copies),
             sampled=sampled(asked, whole),
         )
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from sardonyx import _core
 from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows, written_claim
-from sardonyx.papers.headlines import Headlines
 from sardonyx.papers.reproduction import Asked, Cell, Exhibit, Plan, Reproduction
 from sardonyx.papers.sampling import Sampled
 from sardonyx.runs.comparison import Comparison
@@ -22,7 +21,7 @@ from sardonyx.runs.measures import arithmetic_mean, divide, of_known
 from sardonyx.runs.results import Results, Run, Scalar
 from sardonyx.runs.sources import unknown
 from sardonyx.runs.tailbench import APPLICATIONS, MERGING, TimedPoint, TimedRuns
-from sardonyx.sweeps.varying import Range
+from sardonyx.vary.ranges import Range
 
 #: The designs that the paper compares.
 DESIGNS = ("none", "ksm", "pageforge")
@@ -453,36 +452,6 @@ def phases(comparison: Comparison) -> Exhibit:
     )
 
 
-#: The paper's final claims: latencies, savings, and the cost of the thread.
-HEADLINES = (
-    "mean_sojourn_latency_vs_baseline",
-    "p95_sojourn_latency_vs_baseline",
-    "footprint_saving",
-    "ksm_cycles_share_avg_core",
-)
-
-
-def varied(asked: Asked, applications: Sequence[str]) -> Headlines:
-    """The headline claims over one application, small machines and a short window."""
-    shown = list(applications) if asked.traces else [SHORT]
-    runs = TimedRuns(
-        [TimedPoint(name, design) for name in shown for design in DESIGNS],
-        asked.machine,
-        (*QUICK.sets, *asked.overrides),
-        seed=asked.seed,
-    )
-    note = (
-        f"Of {', '.join(shown)} alone, once merging has settled, over a window of "
-        f"{QUICK.window_ms} ms and machines of {QUICK.vm_mib} MiB. Keys of the memory and the "
-        "cores stay as they are."
-    )
-
-    def headline_claims(comparison: Comparison) -> list[ClaimRow]:
-        return [row for row in claims(comparison) if row.claim.metric in HEADLINES]
-
-    return Headlines(runs, headline_claims, note)
-
-
 def sampled(asked: Asked, applications: Sequence[str]) -> Sampled:
     """All applications while their pages are merged, over what the paper leaves open."""
     scale = CELL
@@ -567,7 +536,6 @@ class PageForge:
             lambda comparison, _: (phases(comparison),),
             verdict=verdict,
             facts=facts,
-            headlines=None if images else varied(asked, chosen),
             sampled=None if images else sampled(asked, chosen),
         )
 

@@ -20,7 +20,7 @@ from sardonyx.runs.jobs import Setting, texts
 from sardonyx.runs.measures import Aspect, divide, of_known
 from sardonyx.runs.results import Results, Run, Scalar
 from sardonyx.runs.stores import GB, KB, StoreDesign, StorePoint, StoreQuestion, StoreRuns
-from sardonyx.sweeps.varying import Range
+from sardonyx.vary.ranges import Range
 
 MB = KB * KB
 #: The paper's store and its rival.

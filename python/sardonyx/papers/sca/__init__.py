@@ -18,7 +18,6 @@ from typing import Any
 
 from sardonyx.papers.choices import DrawnSizes, check_programs, program_sample, warmed
 from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows, written_claim
-from sardonyx.papers.headlines import Headlines
 from sardonyx.papers.reproduction import Asked, Exhibit, Plan, Reproduction
 from sardonyx.papers.sampling import Sampled
 from sardonyx.papers.sca import causes, stages
@@ -83,12 +82,9 @@ QUICK = Scale(
 )
 
 
-#: The scale of the sensitivity, which has many runs.
-SMALL = replace(QUICK, transactions=600, warmup=200)
-TINY = replace(SMALL, footprint=4 * MB)
 #: The scale of a sample's cell, which runs all programs: 200 cells take some 40 minutes of a
 #: processor.
-CELL = replace(TINY, transactions=200)
+CELL = replace(QUICK, footprint=4 * MB, transactions=200, warmup=200)
 
 
 # ---- the runs
@@ -432,29 +428,6 @@ def stand_ins(scale: Scale) -> str:
     )
 
 
-def headlines(asked: Asked) -> Headlines:
-    """The runs of the headline claims: plain ones, on one core and on several."""
-    scale = replace(TINY if asked.quick else SMALL, seed=asked.seed)
-    programs = ("hash", "rbtree") if asked.quick else PROGRAMS
-    cores = (1, 4) if asked.quick else (1, 8)
-    plain = [
-        point
-        for point in points(scale, programs)
-        if not point.variant and point.copies in cores and point.trace in programs
-    ]
-    note = (
-        f"The sensitivity is of {', '.join(programs)} on {' and '.join(map(str, cores))} cores "
-        f"over {written_size(scale.footprint)}, {scale.transactions:,} transactions of which "
-        f"{scale.warmup:,} warm up."
-    )
-    settings = Settings(asked.machine, asked.overrides, scale.warmup)
-
-    def rows(comparison: Comparison) -> list[ClaimRow]:
-        return claims_of(comparison.programs)
-
-    return Headlines(Simulations(settings, plain), rows, note)
-
-
 def sampled(asked: Asked) -> Sampled:
     """Plain runs of all programs, on one core and on several, over what the paper leaves open."""
     scale = CELL
@@ -509,7 +482,6 @@ class Sca:
                 stages.measure(PROGRAMS, question, watch),
             ),
             verdict=partial(verdict, scale=scale),
-            headlines=headlines(asked),
             sampled=sampled(asked),
         )
 

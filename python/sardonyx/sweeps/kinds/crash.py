@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from sardonyx import _core
 from sardonyx.layers import word
 from sardonyx.questions import TrialQuestion
-from sardonyx.runs.crashes import FULL_ONE_IN, RECOVERY_CUTS
 from sardonyx.runs.jobs import Setting
 from sardonyx.runs.sources import check_known
 from sardonyx.sweeps.inputs import Inputs
 from sardonyx.sweeps.kinds.kind import (
-    Bytes,
-    Cores,
-    Designed,
     Figure,
     Kind,
     Question,
     Subject,
+    asked,
     figure_names,
     flat,
+    options_of,
 )
 from sardonyx.sweeps.kinds.machines import check_design, effective, of_classes, programs
 
@@ -32,31 +31,21 @@ def listed(what: str) -> list[str]:
     return names
 
 
-class CrashOptions(Designed):
-    """As ``sardonyx crash run`` has them."""
-
-    machine: str = "sca"
-    seed: int = 1
-    cores: Cores | None = None
-    transactions: int | None = None
-    transaction_size: Bytes | None = None
-    footprint: Bytes | None = None
-    mutant: str | None = None
-    platform: str = "adr"
-    tear: str = "lines"
-    cuts: int | Literal["all"] = "all"
-    recovery_cuts: int = RECOVERY_CUTS
-    full: int = FULL_ONE_IN
-    software_log: bool = True
-
-
 class Crash(Kind):
     """Designs under programs whose power is cut everywhere."""
 
     name = "crash"
     subject = "program"
     listed = ("crash",)
-    options = CrashOptions
+    #: The fields of options with other names.
+    FIELDS: ClassVar[Mapping[str, str]] = {"transaction_size": "item_bytes", "full": "full_one_in"}
+    options = options_of(
+        "crash run",
+        TrialQuestion,
+        renamed=FIELDS,
+        cuts={"type": ["integer", "string"], "default": "all", "minimum": 0},
+        software_log={"type": "boolean", "default": True},
+    )
     goals = ("min violations", "max cuts")
     figures = figure_names(
         "checked_in_full cuts distinct_states lost_cuts positions recovery_cuts runs secret_cuts "
@@ -82,8 +71,8 @@ class Crash(Kind):
         trial = self._trial(subject, options, keys)
         identity = trial.document("machine", "overrides", "threads")
         identity |= {"kind": self.name, "repeat": repeat}
-        identity["machine"] = effective(options.machine, keys)
-        identity |= of_classes(options.design)
+        identity["machine"] = effective(options["machine"], keys)
+        identity |= of_classes(options["design"])
 
         def ask(progress: _core.Progress | None) -> dict[str, Figure]:
             answer = json.loads(_core.crash_trial(trial.json(), progress))
@@ -91,46 +80,20 @@ class Crash(Kind):
             figures["violations"] = sum(each["count"] for each in answer["violations"])
             return figures
 
-        return Question(identity, ask, (), self._command(trial))
+        words = ("crash", "run", trial.program, "--designs", word(trial.design))
+        return Question(identity, ask, (), self.command(words, options, keys))
 
     def check(self, subject: Subject, options: Any, keys: tuple[Setting, ...], at: Inputs) -> None:
-        check_design(options.design)
+        check_design(options["design"])
         _core.crash_trial_memory(self._trial(subject, options, keys).json())
 
     def _trial(
-        self, subject: Subject, options: CrashOptions, keys: tuple[Setting, ...]
+        self, subject: Subject, options: Mapping[str, Any], keys: tuple[Setting, ...]
     ) -> TrialQuestion:
-        assert isinstance(subject, str)
-        return TrialQuestion(
-            **options.document("transaction_size", "cuts", "full"),
-            program=subject,
-            overrides=keys,
-            item_bytes=options.transaction_size,
-            cuts=None if options.cuts == "all" else options.cuts,
-            full_one_in=options.full,
-            threads=1,
-        )
-
-    def _command(self, trial: TrialQuestion) -> tuple[str, ...]:
-        words = ["crash", "run", trial.program, "--designs", word(trial.design)]
-        words += ["--machine", trial.machine]
-        for key, text in trial.overrides:
-            words += ["--set", f"{key}={text}"]
-        for option, value in (
-            ("--platform", trial.platform),
-            ("--tear", trial.tear),
-            ("--seed", trial.seed),
-            ("--cores", trial.cores),
-            ("--transactions", trial.transactions),
-            ("--transaction-size", trial.item_bytes),
-            ("--footprint", trial.footprint),
-            ("--mutant", trial.mutant),
-            ("--cuts", trial.cuts),
-            ("--recovery-cuts", trial.recovery_cuts),
-            ("--full", trial.full_one_in),
-        ):
-            words += [] if value is None else [option, str(value)]
-        return tuple(words) if trial.software_log else ()
+        fields = {self.FIELDS.get(name, name): value for name, value in options.items()}
+        cuts = None if options["cuts"] == "all" else int(options["cuts"])
+        own = {"program": subject, "overrides": keys, "cuts": cuts, "threads": 1}
+        return asked(TrialQuestion, TrialQuestion.fields(), fields, **own)
 
 
 KIND = Crash()

@@ -7,50 +7,26 @@ that differ from run to run; ``finished`` says so.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Any
 
 from sardonyx import _core
 from sardonyx.questions import CrashTestQuestion
 from sardonyx.runs.crash_test import PLATFORMS, TEARS, crash_test, statuses, words
 from sardonyx.runs.jobs import Setting
 from sardonyx.runs.sources import check_known
-from sardonyx.sizes import parse_time
 from sardonyx.sweeps.inputs import Inputs, Signature, content, signature
 from sardonyx.sweeps.kinds.kind import (
-    Bytes,
     Figure,
     Kind,
-    Options,
     Question,
     Subject,
+    asked,
     figure_names,
+    options_of,
 )
-
-
-def _duration(value: object) -> object:
-    if isinstance(value, str):
-        parse_time(value)
-    return value
-
-
-Duration: TypeAlias = Annotated[str, _duration]
-
-
-class CrashTestOptions(Options):
-    """As ``sardonyx crash-test search`` has them."""
-
-    pool: str
-    recover: str
-    ok: str = "0"
-    platform: str = "adr"
-    tear: str = "lines"
-    start: int | str | None = None
-    budget: Duration = "50s"
-    time_limit: Duration | None = None
-    memory_limit: Bytes = 4 << 30
-    seed: int = 1
 
 
 class CrashTest(Kind):
@@ -59,7 +35,15 @@ class CrashTest(Kind):
     name = "crash-test"
     subject = "recording"
     listed = ("recordings",)
-    options = CrashTestOptions
+    designed = False
+    options = options_of(
+        "crash-test search",
+        CrashTestQuestion,
+        without=("threads", "apply"),
+        pool={"type": "string", "needed": True},
+        platform={"type": "string", "default": "adr"},
+        ok={"type": "string", "default": "0"},
+    )
     goals = ("min violations", "max cuts_tried")
     #: Lists of an answer whose lengths are figures.
     COUNTED = ("causes", "suspects", "passes_left")
@@ -97,7 +81,13 @@ class CrashTest(Kind):
             figures["suspect"] = next((each["place"] for each in answer["suspects"]), None)
             return figures
 
-        return Question(identity, ask, (subject,), self._command(subject, options), alone=True)
+        return Question(
+            identity,
+            ask,
+            (subject,),
+            self.command(("crash-test", "search", subject), options, ()),
+            alone=True,
+        )
 
     def check(self, subject: Subject, options: Any, keys: tuple[Setting, ...], at: Inputs) -> None:
         assert isinstance(subject, str)
@@ -105,35 +95,23 @@ class CrashTest(Kind):
         _check_recording(question.recording, question.pool)
 
     def _question(
-        self, path: str, options: CrashTestOptions, keys: tuple[Setting, ...]
+        self, path: str, options: Mapping[str, Any], keys: tuple[Setting, ...]
     ) -> CrashTestQuestion:
         if keys:
             raise _core.SardonyxError(
                 f"{keys[0][0]}: a recording runs on no machine; leave keys of machines out"
             )
-        check_known("platform", options.platform, PLATFORMS, "platform: ")
-        check_known("tear", options.tear, TEARS, "tear: ")
-        return CrashTestQuestion(
+        check_known("platform", options["platform"], PLATFORMS, "platform: ")
+        check_known("tear", options["tear"], TEARS, "tear: ")
+        return asked(
+            CrashTestQuestion,
+            CrashTestQuestion.fields(),
+            options,
             recording=path,
-            pool=options.pool,
-            recover=words(options.recover, "recover = "),
-            ok=statuses(options.ok, "ok = "),
-            platform=options.platform,
-            tear=options.tear == "words",
-            start=None if options.start is None else str(options.start),
-            budget=parse_time(options.budget),
-            time_limit=None if options.time_limit is None else parse_time(options.time_limit),
-            memory_limit=options.memory_limit,
-            seed=options.seed,
+            recover=words(options["recover"], "recover = "),
+            ok=statuses(options["ok"], "ok = "),
+            tear=options["tear"] == "words",
         )
-
-    def _command(self, subject: str, options: CrashTestOptions) -> tuple[str, ...]:
-        given = ["crash-test", "search", subject, "--pool", options.pool]
-        given += ["--recover", options.recover]
-        for name, value in options.document("pool", "recover").items():
-            if value != getattr(CrashTestOptions, name):
-                given += [f"--{name.replace('_', '-')}", str(value)]
-        return tuple(given)
 
 
 def contents(word: str) -> str | None:

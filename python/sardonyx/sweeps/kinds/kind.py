@@ -12,20 +12,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from sardonyx import _core
 from sardonyx.runs import origin
 from sardonyx.runs.jobs import Setting
 from sardonyx.runs.sources import unknown
-from sardonyx.sizes import parse_size
+from sardonyx.sizes import parse_size, parse_time
 from sardonyx.sweeps.inputs import Inputs
-from sardonyx.values import MisfitError, Value, at_least, read
+from sardonyx.values import Value
 
 #: A figure of a result; text for a verdict.
 Figure: TypeAlias = float | str | bool | None
 #: The subject of a merge: one image or folder, or several.
 Subject: TypeAlias = str | tuple[str, ...]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,26 +68,78 @@ def build() -> str:
     return f"{_core.VERSION} {commit}"
 
 
-class Options(Value):
-    """What a point may set besides the keys of its machine."""
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What a point may set, as Rust declares it: a JSON type, a default and a range.
+
+    ``said`` is set if the command line has it.
+    """
+
+    name: str
+    declared: Mapping[str, Any]
+    said: bool
+
+    @property
+    def default(self) -> Any:
+        return self.declared.get("default")
+
+    def read(self, value: Any) -> Any:
+        """A value of a sweep's file; texts stand for bytes and times."""
+        kinds = self.declared.get("type", "string")
+        kinds = [kinds] if isinstance(kinds, str) else kinds
+        match self.declared.get("format"):
+            case "bytes" if isinstance(value, str):
+                value = parse_size(value)
+            case "seconds" if isinstance(value, str):
+                return parse_time(value)
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if "boolean" in kinds:
+            wanted, fits = "true or false", isinstance(value, bool)
+        elif "integer" in kinds:
+            wanted, fits = "a whole number", number and isinstance(value, int)
+        elif "number" in kinds:
+            wanted, fits = "a number", number
+        else:
+            wanted, fits = "a text", isinstance(value, str) or number
+            value = str(value)
+        least, most = self.declared.get("minimum"), self.declared.get("maximum")
+        if most is not None:
+            wanted += f" of {least or 0:,} to {most:,}"
+        elif least is not None:
+            wanted += f" of at least {least:,}"
+        low = fits and number and least is not None and value < least
+        if not fits or low or (number and most is not None and value > most):
+            raise _core.SardonyxError(f"give {wanted}")
+        return value
 
 
-class Designed(Options):
-    """What a point may set besides, where it is of a design."""
-
-    design: str
-
-
-def _in_bytes(value: object) -> object:
-    return parse_size(value) if isinstance(value, str) else value
-
-
-#: Bytes from a number, or from ``4K``, ``16M`` or ``1G``.
-Bytes: TypeAlias = Annotated[int, _in_bytes]
-Positive: TypeAlias = Annotated[int, at_least(1)]
-Natural: TypeAlias = Annotated[int, at_least(0)]
-#: Cores, as many as the command line takes.
-Cores: TypeAlias = Annotated[int, at_least(1, 1024)]
+def options_of(
+    command: str,
+    *questions: type[Value],
+    without: Sequence[str] = (),
+    renamed: Mapping[str, str] | None = None,
+    **own: Mapping[str, Any],
+) -> dict[str, Option]:
+    """What points may set: the options of a command that its questions have a field for, by the
+    names on the command line (``renamed`` has the fields of those that differ), and some of a
+    sweep's ``own`` or of another type there. What is added in Rust is a sweep's at once.
+    """
+    declared = json.loads(_core.command(command))["properties"]
+    fields = {field for question in questions for field in question.fields()}
+    known = {
+        name: each
+        for name, each in declared.items()
+        if (not fields or (renamed or {}).get(name, name) in fields)
+        and "argument" not in each
+        and "argument" in declared.get(each.get("requires"), {"argument": True})
+        and "array" not in each.get("type", ())
+        and each.get("format") not in ("path", "names", "pairs")
+    }
+    return {
+        name: Option(name, each, name in declared)
+        for name, each in (known | own).items()
+        if name not in without
+    }
 
 
 def figure_names(text: str) -> frozenset[str]:
@@ -99,7 +152,10 @@ class Kind:
     name: ClassVar[str]
     subject: ClassVar[str]
     listed: ClassVar[tuple[str, ...]]
-    options: ClassVar[type[Options]]
+    #: What its points may set, besides their design and keys of a machine.
+    options: ClassVar[Mapping[str, Option]]
+    #: Whether its points are of designs.
+    designed: ClassVar[bool] = True
     goals: ClassVar[tuple[str, ...]]
     #: Names of numbers that its answers may have, which can be goals.
     figures: ClassVar[frozenset[str]]
@@ -108,11 +164,6 @@ class Kind:
     seeded: ClassVar[bool] = True
     #: Set if a subject may be several files, as a list.
     several: ClassVar[bool] = False
-
-    @property
-    def designed(self) -> bool:
-        """Whether its points are of designs."""
-        return "design" in self.options.fields()
 
     def check_subject(self, subject: Subject, listed: str) -> None:
         """An error unless there can be such a subject; files are looked for elsewhere."""
@@ -134,20 +185,54 @@ class Kind:
         """Whether points of this design are timed, so that nothing may run beside them."""
         return False
 
-    def read(self, settings: Mapping[str, Any]) -> Any:
-        """The options, checked."""
-        try:
-            return read(self.options, settings)
-        except MisfitError as error:
-            name = str(error.place[0])
-            if error.kind == "unknown":
-                known = [*self.options.fields(), *self.aliases]
-                raise _core.SardonyxError(f"{unknown('setting', name, known)}") from error
-            if error.kind == "missing":
-                raise _core.SardonyxError(
-                    f"there is no {name}; give {name}s = [..] under [sweep]"
-                ) from error
-            raise _core.SardonyxError(f"{name} = {settings[name]!r}: {error.problem}") from error
+    def read(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The options, checked and completed."""
+        found: dict[str, Any] = {}
+        if self.designed:
+            found["design"] = settings["design"]
+        for name, value in settings.items():
+            if name == "design" and self.designed:
+                continue
+            if name not in self.options:
+                known = [*self.options, *self.aliases]
+                raise _core.SardonyxError(f"{unknown('setting', name, known)}")
+            try:
+                found[name] = self.options[name].read(value)
+            except (_core.SardonyxError, ValueError) as error:
+                raise _core.SardonyxError(f"{name} = {value!r}: {error}") from error
+        for name, option in self.options.items():
+            if name not in found and option.declared.get("needed"):
+                raise _core.SardonyxError(f"there is no {name}; give {name} = .. under [sweep]")
+            found.setdefault(name, option.default)
+        return found
+
+    def command(
+        self, words: Sequence[str], options: Mapping[str, Any], keys: tuple[Setting, ...]
+    ) -> tuple[str, ...]:
+        """The words of the command line that set the same; none if it has no such option."""
+        found = list(words)
+        for key, text in keys:
+            found += ["--set", f"{key}={text}"]
+        for name, option in self.options.items():
+            value = options[name]
+            if value == option.default or value is None:
+                continue
+            if not option.said:
+                return ()
+            dashed = name.replace("_", "-")
+            if isinstance(value, bool):
+                found.append(f"--{dashed}" if value else f"--no-{dashed}")
+            else:
+                seconds = option.declared.get("format") == "seconds"
+                found += [f"--{dashed}", f"{value:g}s" if seconds else str(value)]
+        return tuple(found)
+
+
+def asked(
+    kind: Callable[..., T], fields: Sequence[str], options: Mapping[str, Any], **own: Any
+) -> T:
+    """A question of these fields: those among the options, and its own."""
+    return kind(**({name: options[name] for name in fields if name in options} | own))
 
 
 def flat(document: Mapping[str, Any], within: str = "") -> dict[str, Figure]:

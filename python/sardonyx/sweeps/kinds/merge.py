@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Mapping
 from typing import Any
 
 from sardonyx import _core
 from sardonyx.runs.jobs import Setting
 from sardonyx.sweeps.inputs import Inputs
-from sardonyx.sweeps.kinds.kind import Designed, Figure, Kind, Question, Subject, figure_names, flat
-
-
-class MergeOptions(Designed):
-    """As ``sardonyx merge`` has them."""
-
-    kernel: str = "linux-6"
-    passes: int | None = None
+from sardonyx.sweeps.kinds.kind import (
+    Figure,
+    Kind,
+    Question,
+    Subject,
+    figure_names,
+    flat,
+    options_of,
+)
 
 
 class Merge(Kind):
@@ -25,7 +27,7 @@ class Merge(Kind):
     name = "merge"
     subject = "images"
     listed = ("merge",)
-    options = MergeOptions
+    options = options_of("merge", without=("owner", "advice", "what_if", "why"))
     goals = ("max saving", "min settled_cpu_seconds")
     figures = figure_names(
         "cpu_seconds cpu_share frames_saving hardware.calls hardware.compared_lines "
@@ -52,25 +54,22 @@ class Merge(Kind):
             answer = json.loads(_core.merge(json.dumps(question), progress))
             return flat(answer["runs"][0]["metrics"])
 
-        words = ["merge", *names, "--designs", options.design, "--kernel", options.kernel]
-        words += [] if options.passes is None else ["--passes", str(options.passes)]
-        for key, text in keys:
-            words += ["--set", f"{key}={text}"]
-        return Question(identity, ask, names, (*words, "--no-what-if", "--no-why"))
+        words = ("merge", *names, "--designs", options["design"], "--no-what-if", "--no-why")
+        return Question(identity, ask, names, self.command(words, options, keys))
 
     def check(self, subject: Subject, options: Any, keys: tuple[Setting, ...], at: Inputs) -> None:
         _try_merge(self._question([], options, keys))
 
     def _question(
-        self, machines: list[str], options: MergeOptions, keys: tuple[Setting, ...]
+        self, machines: list[str], options: Mapping[str, Any], keys: tuple[Setting, ...]
     ) -> dict[str, Any]:
         return {
             "machines": machines,
-            "designs": options.design,
-            "kernel": options.kernel,
+            "designs": options["design"],
+            "kernel": options["kernel"],
             "set": dict(keys),
             **dict.fromkeys(("advice", "what_if", "why"), False),
-            **({} if options.passes is None else {"passes": options.passes}),
+            **{n: options[n] for n, each in self.options.items() if options[n] != each.default},
         }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from sardonyx import _core
@@ -12,16 +13,8 @@ from sardonyx.runs.metrics import OF_MERGING
 from sardonyx.runs.sources import check_known
 from sardonyx.runs.tailbench import APPLICATIONS, PLAIN
 from sardonyx.sweeps.inputs import Inputs
-from sardonyx.sweeps.kinds.kind import Designed, Figure, Kind, Natural, Question, Subject, flat
+from sardonyx.sweeps.kinds.kind import Figure, Kind, Question, Subject, asked, flat, options_of
 from sardonyx.sweeps.kinds.machines import effective, of_classes
-
-
-class MergeTimeOptions(Designed):
-    """As ``sardonyx merge time`` has them: ``design`` merges, ``memory`` is the memory's design."""
-
-    machine: str = "pageforge"
-    memory: str = PLAIN
-    seed: Natural = 0
 
 
 class MergeTime(Kind):
@@ -30,7 +23,8 @@ class MergeTime(Kind):
     name = "merge-time"
     subject = "application"
     listed = ("applications",)
-    options = MergeTimeOptions
+    #: ``design`` merges, ``memory`` is the memory's design.
+    options = options_of("merge time", TimedQuestion, memory={"type": "string", "default": PLAIN})
     goals = ("min geomean_sojourn_ns", "min p95_sojourn_ns")
     figures = frozenset(OF_MERGING)
 
@@ -47,28 +41,24 @@ class MergeTime(Kind):
         question = self._question(subject, options, keys)
         identity = question.document("machine")
         identity |= {"kind": self.name, "repeat": repeat}
-        identity["machine"] = effective(options.machine, ())
-        identity |= of_classes(options.memory)
+        identity["machine"] = effective(options["machine"], ())
+        identity |= of_classes(options["memory"])
 
         def ask(progress: _core.Progress | None) -> dict[str, Figure]:
             answer = json.loads(_core.merge_timed(question.json(), progress))
             return flat(answer["metrics"])
 
-        words = ["merge", "time", question.application, "--designs", options.design]
-        words += ["--memory", options.memory, "--machine", options.machine]
-        words += ["--seed", str(options.seed)]
-        for key, text in keys:
-            words += ["--set", f"{key}={text}"]
-        return Question(identity, ask, (), tuple(words))
+        words = ("merge", "time", question.application, "--designs", question.design)
+        return Question(identity, ask, (), self.command(words, options, keys))
 
     def check(self, subject: Subject, options: Any, keys: tuple[Setting, ...], at: Inputs) -> None:
         _core.check_merge_timed(self._question(subject, options, keys).json())
 
     def _question(
-        self, subject: Subject, options: MergeTimeOptions, keys: tuple[Setting, ...]
+        self, subject: Subject, options: Mapping[str, Any], keys: tuple[Setting, ...]
     ) -> TimedQuestion:
-        assert isinstance(subject, str)
-        return TimedQuestion(application=subject, sets=keys, **options.document())
+        own = {"application": subject, "sets": keys}
+        return asked(TimedQuestion, TimedQuestion.fields(), options, **own)
 
 
 KIND = MergeTime()

@@ -14,46 +14,17 @@ from sardonyx.questions import Job, ProgramSource, Source, SynthSource, TraceSou
 from sardonyx.runs.jobs import Setting
 from sardonyx.runs.metrics import NAMES
 from sardonyx.runs.results import CAUSES, Cause
-from sardonyx.runs.sources import MIX, PROGRAM, SYNTH, check_known, parse, text_of
+from sardonyx.runs.sources import MIX, SYNTH, check_known, parse, text_of
 from sardonyx.sweeps.inputs import Inputs
-from sardonyx.sweeps.kinds.kind import (
-    Bytes,
-    Cores,
-    Designed,
-    Figure,
-    Kind,
-    Natural,
-    Positive,
-    Question,
-    Subject,
-)
+from sardonyx.sweeps.kinds.kind import Figure, Kind, Question, Subject, asked, options_of
 from sardonyx.sweeps.kinds.machines import check_design, effective, of_classes, programs
 
 #: The amounts under a cause.
 BOOKED = tuple(field.name for field in fields(Cause))
 
 
-class SimulateOptions(Designed):
-    """As ``sardonyx compare`` has them."""
-
-    machine: str = "esd"
-    limit: Positive | None = None
-    window: float | None = None
-    warmup: int | str = 0
-    software_log: bool = True
-    copies: Cores = 1
-    distinct: float = 0.0
-    threads: bool = False
-    verify: bool = True
-    transactions: Positive = PROGRAM.transactions
-    transaction_size: Bytes = PROGRAM.item_bytes
-    footprint: Bytes = PROGRAM.footprint
-    seed: Natural | None = None
-
-    @property
-    def warmed(self) -> tuple[int, float]:
-        """Requests, and the share of the run, that are left out of the statistics."""
-        return _core.warmup(str(self.warmup))
+#: The options of programs alone.
+PROGRAMS = ("transactions", "transaction_size", "footprint", "software_log")
 
 
 class Simulate(Kind):
@@ -62,7 +33,19 @@ class Simulate(Kind):
     name = "simulate"
     subject = "trace"
     listed = ("traces", "programs")
-    options = SimulateOptions
+    options = options_of(
+        "compare",
+        Job,
+        ProgramSource,
+        TraceSource,
+        without=("sample",),
+        renamed={"transaction_size": "item_bytes"},
+        warmup={"type": "string", "default": "0"},
+        distinct={"type": "number", "default": 0.0},
+        seed={"type": "integer", "minimum": 0},
+        window={"type": "number"},
+        software_log={"type": "boolean", "default": True},
+    )
     goals = ("max ipc", "min energy_nj")
     aliases: ClassVar[Mapping[str, str]] = {"cores": "copies"}
     #: The figures of the host, which differ from run to run.
@@ -89,20 +72,7 @@ class Simulate(Kind):
     ) -> Question:
         assert isinstance(subject, str)
         source = self._source(subject, options, inputs)
-        machine = effective(options.machine, keys, options.design)
-        warmup, warmup_share = options.warmed
-        job = Job(
-            source=source,
-            design=options.design,
-            machine=options.machine,
-            overrides=keys,
-            warmup=warmup,
-            warmup_share=warmup_share,
-            copies=options.copies,
-            distinct=options.distinct,
-            threads=options.threads,
-            verify=options.verify,
-        )
+        job = self._job(source, options, keys)
         said = source.document("path")
         names = self.inputs(subject)
         if names:
@@ -110,8 +80,9 @@ class Simulate(Kind):
         left_out = ["source", "machine", "overrides", "timeline", "requests", "commands"]
         # Points without it keep the names that they had before there was the option.
         identity = job.document(*left_out, *([] if job.threads else ["threads"]))
-        identity |= {"kind": self.name, "source": said, "machine": machine, "repeat": repeat}
-        identity |= of_classes(options.design)
+        identity |= {"kind": self.name, "source": said, "repeat": repeat}
+        identity["machine"] = effective(job.machine, keys, job.design)
+        identity |= of_classes(job.design)
 
         def ask(progress: _core.Progress | None) -> dict[str, Figure]:
             answer = json.loads(_core.simulate(job.json(), progress))
@@ -122,82 +93,64 @@ class Simulate(Kind):
                 figures |= {f"cause.{cause}.{name}": booked.get(name) for name in BOOKED}
             return figures
 
-        return Question(identity, ask, names, self._command(subject, options, keys))
+        return Question(identity, ask, names, self._command(subject, source, options, keys))
 
     def check(self, subject: Subject, options: Any, keys: tuple[Setting, ...], at: Inputs) -> None:
         assert isinstance(subject, str)
-        check_design(options.design)
-        effective(options.machine, keys)
-        _ = options.warmed
+        check_design(options["design"])
+        effective(options["machine"], keys)
         source = self._source(subject, options, at)
-        if options.threads or not isinstance(source, SynthSource):
-            program = isinstance(source, ProgramSource)
-            job = Job(
-                source=source.replace(seed=0) if program else source,
-                design=options.design if program else "baseline",
-                machine=options.machine,
-                overrides=keys,
-                copies=options.copies,
-                threads=options.threads,
-            )
-            check_job(job.json())
+        job = self._job(source, options, keys)
+        if job.threads or not isinstance(source, SynthSource):
+            if isinstance(source, ProgramSource):
+                source = source.replace(seed=0)
+            else:
+                job = job.replace(design="baseline")
+            check_job(job.replace(source=source, warmup=0, warmup_share=0.0).json())
 
-    def _source(self, subject: str, options: SimulateOptions, inputs: Inputs) -> Source:
+    def _job(self, source: Source, options: Mapping[str, Any], keys: tuple[Setting, ...]) -> Job:
+        warmup, share = _core.warmup(str(options["warmup"]))
+        own = {"source": source, "overrides": keys, "warmup": warmup, "warmup_share": share}
+        return asked(Job, Job.fields(), options, **own)
+
+    def _source(self, subject: str, options: Mapping[str, Any], inputs: Inputs) -> Source:
+        seed = options["seed"]
         if subject in programs() and subject not in inputs.known:
-            return ProgramSource(
-                name=subject,
-                item_bytes=options.transaction_size,
-                footprint=options.footprint,
-                transactions=options.transactions,
-                seed=options.seed or 0,
-                software_log=options.software_log,
-            )
+            own = {"name": subject, "item_bytes": options["transaction_size"], "seed": seed or 0}
+            return asked(ProgramSource, ProgramSource.fields(), options, **own)
         if subject.startswith(SYNTH):
-            source = parse(subject, options.limit)
+            source = parse(subject, options["limit"])
             assert isinstance(source, SynthSource)
-            return source if options.seed is None else source.replace(seed=options.seed)
-        if options.seed is not None:
+            return source if seed is None else source.replace(seed=seed)
+        if seed is not None:
             raise _core.SardonyxError(
                 f"{subject}: a recorded trace has no seed; leave seeds out, or name programs or "
                 f"{SYNTH}NAME"
             )
         path = str(inputs[subject].path)
-        return TraceSource(path=path, limit=options.limit, window=options.window)
+        return asked(TraceSource, TraceSource.fields(), options, path=path)
 
     def _command(
-        self, subject: str, options: SimulateOptions, keys: tuple[Setting, ...]
+        self,
+        subject: str,
+        source: Source,
+        options: Mapping[str, Any],
+        keys: tuple[Setting, ...],
     ) -> tuple[str, ...]:
-        named = subject
-        if subject.startswith(SYNTH) and options.seed is not None:
-            synth = self._source(subject, options, Inputs())
-            assert isinstance(synth, SynthSource)
+        named, said = subject, dict(options)
+        if isinstance(source, SynthSource) and options["seed"] is not None:
             rungs = {rung["name"]: rung["records"] for rung in json.loads(_core.ladder())}
-            records = synth.records or rungs.get(synth.name)
+            records = source.records or rungs.get(source.name)
             if records is None:
                 return ()  # as many as the trace has that it is like: no word for that and a seed
-            named = f"{text_of(synth.replace(records=records))}:{options.seed}"
-        program = subject in programs()
-        words = ["compare", named, "--designs", word(options.design), "--machine", options.machine]
-        for key, text in keys:
-            words += ["--set", f"{key}={text}"]
-        for option, value, default in (
-            ("--limit", options.limit, None),
-            ("--warmup", options.warmup, 0),
-            ("--copies", options.copies, 1),
-        ):
-            words += [] if value == default else [option, str(value)]
-        for option, value, default in (
-            ("--transactions", options.transactions, PROGRAM.transactions),
-            ("--transaction-size", options.transaction_size, PROGRAM.item_bytes),
-            ("--footprint", options.footprint, PROGRAM.footprint),
-            ("--seed", options.seed or 0, 0),
-        ):
-            words += [option, str(value)] if program and value != default else []
-        if options.window is not None or options.distinct not in (0, 1) or not options.software_log:
-            return ()  # `compare` has no such option
-        words += ["--distinct"] if options.distinct else []
-        words += ["--threads"] if options.threads else []
-        return (*words, *([] if options.verify else ["--no-verify"]))
+            named = f"{text_of(source.replace(records=records))}:{options['seed']}"
+            said["seed"] = None
+        if not isinstance(source, ProgramSource):  # they are of programs
+            said |= {n: self.options[n].default for n in PROGRAMS}
+        if options["distinct"] not in (0, 1):
+            return ()  # `compare` has all or none
+        said["distinct"] = options["distinct"] == 1
+        return self.command(("compare", named, "--designs", word(options["design"])), said, keys)
 
 
 @lru_cache(4096)

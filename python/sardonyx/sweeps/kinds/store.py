@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sardonyx import _core
@@ -10,19 +11,7 @@ from sardonyx.runs import stores
 from sardonyx.runs.jobs import Setting
 from sardonyx.runs.stores import StoreDesign, StoreQuestion
 from sardonyx.sweeps.inputs import Inputs
-from sardonyx.sweeps.kinds.kind import Bytes, Designed, Figure, Kind, Question, Subject, flat
-
-
-class StoreOptions(Designed):
-    """As ``sardonyx store compare`` has them."""
-
-    block: Bytes = 4096
-    bytes: Bytes = 2 << 30
-    span: Bytes = 0
-    duplicates: float = 0.3
-    reads: float = 0.0
-    encrypted: bool = False
-    seed: int = 0
+from sardonyx.sweeps.kinds.kind import Figure, Kind, Question, Subject, asked, flat, options_of
 
 
 class Store(Kind):
@@ -31,7 +20,14 @@ class Store(Kind):
     name = "store"
     subject = "workload"
     listed = ("store",)
-    options = StoreOptions
+    options = options_of(
+        "store compare",
+        Stream,
+        StoreQuestion,
+        renamed={"block": "block_bytes"},
+        duplicates={"type": "number", "default": 0.3, "minimum": 0, "maximum": 1},
+        span={"type": ["integer", "string"], "format": "bytes", "default": 0},
+    )
     goals = ("max writes_per_second", "min energy_nj")
     figures = frozenset(figure for design in stores.designs().values() for figure in design.figures)
     #: The generated stream; every other subject is a folder or a block trace.
@@ -59,7 +55,7 @@ class Store(Kind):
         def ask(progress: _core.Progress | None) -> dict[str, Figure]:
             return flat(stores.answer(question, None, progress)["metrics"])
 
-        return Question(identity, ask, names, alone=self.times(options.design))
+        return Question(identity, ask, names, alone=self.times(options["design"]))
 
     def times(self, design: str) -> bool:
         return stores.known(design).executed
@@ -69,17 +65,17 @@ class Store(Kind):
         _core.check_store(self._question(subject, options, keys, at).json())
 
     def _question(
-        self, subject: str, options: StoreOptions, keys: tuple[Setting, ...], inputs: Inputs
+        self, subject: str, options: Mapping[str, Any], keys: tuple[Setting, ...], inputs: Inputs
     ) -> StoreQuestion:
         return StoreQuestion(
-            design=StoreDesign(name=stores.known(options.design).name).having(keys),
+            design=StoreDesign(name=stores.known(options["design"]).name).having(keys),
             workload=self._workload(subject, options, inputs),
-            block_bytes=options.block,
+            block_bytes=options["block"],
         )
 
-    def _workload(self, subject: str, options: StoreOptions, inputs: Inputs) -> Workload:
+    def _workload(self, subject: str, options: Mapping[str, Any], inputs: Inputs) -> Workload:
         if subject == self.STREAM:
-            return Stream(**options.document("design", "block"))
+            return asked(Stream, Stream.fields(), options)
         path = inputs[subject].path
         return (Tree if path.is_dir() else BlockTrace)(path=str(path))
 

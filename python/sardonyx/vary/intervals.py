@@ -2,25 +2,43 @@
 
 Words about a design are about programs, of which a paper has few. An interval over cells says what
 other machines would show on these workloads; on other workloads it covers 26 to 98 %
-(``tools/shares_coverage.py``). Left out: what is counted (``papers.sampling``), and shares of
-variance (``papers.indices``).
+(``tools/shares_coverage.py``). Left out: what is counted (``turning``, ``papers.sampling``), and
+shares of variance (``indices``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sardonyx.runs.sensitivity import Count
 from sardonyx.runs.spread import student
 
 NORMAL = 1.959964
 #: The weight, in workloads, of one more workload of which half of the cells hold. Without it a
 #: sample of five workloads that nearly all hold covers 78 %, because the sixth may fail.
 UNSEEN = 0.1
+#: The share of cells outside of the interval that is given with the median, at each end.
+TAIL = 0.05
 
 
 def proportion(number: int, of: int) -> tuple[float, float]:
     """The 95 % interval of a share of cases (Wilson, JASA 1927)."""
     return _wilson(number / of, of, NORMAL)
+
+
+def count(judged: Sequence[bool | None]) -> Count | None:
+    """In how many of those that can say it is so; nothing if none can."""
+    known = [each for each in judged if each is not None]
+    return Count(sum(known), len(known), *proportion(sum(known), len(known))) if known else None
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The value below which this share of the values is."""
+    ordered = sorted(values)
+    at = share * (len(ordered) - 1)
+    below = int(at)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (at - below) * (ordered[above] - ordered[below])
 
 
 def crossed(holds: Sequence[Sequence[bool | None]]) -> tuple[float, float]:

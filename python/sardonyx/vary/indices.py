@@ -10,17 +10,18 @@ that explains nothing. Of 200 samples it covers 93 to 100 % (``tools/indices_cov
 pair it is what products of both explain beyond each alone; products of a higher degree are not
 seen, so a pair's share is a lower bound. A choice stands out if it explains more than the most that
 any choice explains of the figure's values in another order, in 19 of 20 orders (the maximum's
-permutation test; Westfall and Young, 1993). Left out: how the sample is drawn
-(``papers.sampling``).
+permutation test; Westfall and Young, 1993). Left out: how the sample is drawn (``cells``).
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from sardonyx.papers.sample import Share
+from sardonyx.runs.sensitivity import Share, Split
+from sardonyx.vary.intervals import count
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,6 +37,49 @@ PAIRED, TRIED = 3, 4
 #: must exceed.
 ORDERS, QUANTILE = 200, 0.95
 NORMAL = 1.959964
+
+
+def deciding(
+    values: Mapping[str, Sequence[str]], figure: Sequence[float], unit: str, seed: int
+) -> tuple[Share, ...]:
+    """What decides a figure, of choices' values as texts. Ratios are taken by their logarithm, so
+    that twice as fast is as far from even as half as fast.
+    """
+    scaled = unit == "x" and min(figure) > 0
+    drawn = {name: _numbers(texts) for name, texts in values.items()}
+    return tuple(shares(drawn, [math.log(y) for y in figure] if scaled else figure, seed))
+
+
+def split(name: str, texts: Sequence[str], holds: Sequence[bool]) -> Split | None:
+    """Where a choice parts the cells in which something holds from the others: the value that
+    leaves the least variance on both sides, as a regression tree splits (Breiman et al., 1984).
+    Nothing of one value.
+    """
+    values: list[float | str] = [*_numbers(texts)]
+    words = any(isinstance(value, str) for value in values)
+
+    def sides(at: float | str) -> tuple[list[bool], list[bool]]:
+        within = [value == at if words else float(value) < float(at) for value in values]
+        pairs = list(zip(within, holds, strict=True))
+        return [held for inside, held in pairs if inside], [held for i, held in pairs if not i]
+
+    def parted(at: float | str) -> float:
+        one, other = sides(at)
+        return len(one) * len(other) * (sum(one) / len(one) - sum(other) / len(other)) ** 2
+
+    able = {value: text for value, text in zip(values, texts, strict=True) if all(sides(value))}
+    if not able:
+        return None
+    at = max(able, key=parted)
+    within, beyond = map(count, sides(at))
+    return Split(name, able[at], within, beyond) if within and beyond else None
+
+
+def _numbers(texts: Sequence[str]) -> list[float] | list[str]:
+    try:
+        return [float(text) for text in texts]
+    except ValueError:
+        return list(texts)
 
 
 def shares(
