@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn the_documentation_has_each_reason_once() {
-        let page = include_str!("../../../../docs/crash-test/real-programs.md");
+        let page = include_str!("../../../docs/crash-test/real-programs.md");
         let (_, after) = page
             .split_once("| nothing can be said because | remedy |\n|---|---|\n")
             .expect("the table's head");

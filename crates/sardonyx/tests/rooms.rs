@@ -1,6 +1,5 @@
-//! The rooms of the house: which module may know of which, and where operations are interpreted.
+//! The rooms of the house: where operations are interpreted.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 fn sources() -> Vec<(PathBuf, String)> {
@@ -35,43 +34,6 @@ fn code<'t>(path: &Path, text: &'t str) -> &'t str {
     }
     let tests = text.find("#[cfg(test)]\nmod tests {");
     &text[..tests.unwrap_or(text.len())]
-}
-
-/// Each room with the rooms that its code names.
-fn arrows() -> BTreeMap<String, BTreeSet<String>> {
-    let mut arrows: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (path, text) in sources() {
-        let from = room(&path);
-        for line in code(&path, &text)
-            .lines()
-            .filter(|line| !line.trim_start().starts_with("//"))
-        {
-            for part in line.split("crate::").skip(1) {
-                let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-                let to = part.split(|c| !name(c)).next().unwrap().to_owned();
-                if to != from && !to.is_empty() {
-                    arrows.entry(from.clone()).or_default().insert(to);
-                }
-            }
-        }
-    }
-    arrows
-}
-
-#[test]
-fn there_is_no_circle_between_rooms() {
-    let mut arrows = arrows();
-    assert!(arrows["machine"].contains("controller"), "{arrows:?}");
-    // Rooms that nothing stands below are taken away until none is left.
-    loop {
-        let left: BTreeSet<String> = arrows.keys().cloned().collect();
-        let before = arrows.len();
-        arrows.retain(|_, below| below.iter().any(|room| left.contains(room)));
-        if arrows.len() == before {
-            break;
-        }
-    }
-    assert!(arrows.is_empty(), "these lie on circles: {arrows:#?}");
 }
 
 #[test]
