@@ -53,7 +53,11 @@ def workers_of(pid: int) -> list[int]:
     found: list[int] = []
     for task in Path("/proc", str(pid), "task").glob("*"):
         with suppress(OSError):  # each thread has children of its own, and may end meanwhile
-            found += map(int, (task / "children").read_text().split())
+            children = map(int, (task / "children").read_text().split())
+            # Beside workers there is the tracker of Python's own semaphores.
+            found += [
+                c for c in children if b"spawn_main" in Path(f"/proc/{c}/cmdline").read_bytes()
+            ]
     return found
 
 
