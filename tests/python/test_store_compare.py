@@ -10,6 +10,8 @@ import pytest
 from click.testing import CliRunner
 from sardonyx.cli import app
 
+BY_CONTENT = ("--set", "conventional.by_content=true")
+
 
 def run(*arguments: str) -> tuple[int, str]:
     result = CliRunner().invoke(app, ["store", "compare", *arguments])
@@ -39,7 +41,11 @@ def test_the_json_has_both_designs_and_recam_repeats() -> None:
 
 
 def test_energies_that_are_known_leave_no_bracket() -> None:
-    known = ("--compared-bit", "2", "--match-line", "1", "--written-bit", "3000")
+    known = [
+        word
+        for key in ("compared_bit_fj=2", "match_line_fj=1", "written_bit_fj=3000")
+        for word in ("--set", f"recam.{key}")
+    ]
     of = metrics("--designs", "recam", "--bytes", "1M", *known)["recam"]
     assert of["energy_nj_low"] == of["energy_nj"] == of["energy_nj_high"]
     by = {name: value for name, value in of.items() if name.endswith("_energy_nj") and value}
@@ -58,7 +64,7 @@ def test_files_of_a_tree_are_written_by_both(tmp_path: Path) -> None:
     found = metrics("--tree", str(tmp_path))
     for of in found.values():
         assert (of["writes"], of["duplicate_writes"], of["stored_blocks"]) == (5, 3, 2)
-    cut = metrics("--tree", str(tmp_path), "--designs", "conventional", "--by-content")
+    cut = metrics("--tree", str(tmp_path), "--designs", "conventional", *BY_CONTENT)
     assert cut["conventional"]["bytes"] == 4 * 4096 + 3
 
 
@@ -82,14 +88,20 @@ def test_a_block_trace_brings_digests(tmp_path: Path) -> None:
     [
         (("--designs", "recan"), 'did you mean "recam"'),
         (("--reads", "1"), "something has to be written"),
-        (("--width", "100"), "row_bits = 100: give a multiple of 8"),
-        (("--width", "0"), "--width 0"),
-        (("--capacity", "1M"), "the store is full"),
+        (("--set", "recam.row_bits=100"), "row_bits = 100: give a multiple of 8"),
+        (("--set", "recam.row_bits=0"), "--set recam.row_bits=0: give a whole number"),
+        (("--set", "recam.capacity_bytes=1M"), "the store is full"),
+        (("--set", "recam.widht=9"), "there is no such key"),
+        (("--designs", "recam", "--set", "conventional.cores=2"), "does nothing with"),
+        (
+            ("--set", "conventional.deduplicate=false", "--set", "conventional.verify=false"),
+            "conventional.verify=false: does nothing",
+        ),
         (("--tree", "no/such/place"), "no/such/place"),
-        (("--by-content",), "--by-content: does nothing"),
+        (BY_CONTENT, "conventional.by_content=true: does nothing"),
         (("--dir", "no/such/place"), "make it first"),
-        (("--compared-bit", "much"), "--compared-bit much: give a number"),
-        (("--block", "3K", "--width", "1000"), "give whole rows"),
+        (("--set", "recam.compared_bit_fj=much"), "=much: give a number"),
+        (("--block", "3K", "--set", "recam.row_bits=1000"), "give whole rows"),
     ],
 )
 def test_bad_input_is_one_line(arguments: tuple[str, ...], words: str) -> None:

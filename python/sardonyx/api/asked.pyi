@@ -326,32 +326,7 @@ class StoreCompare(Asked):
     seed: int
     tree: Path | None
     trace: Path | None
-    capacity: int
-    width: int
-    modules: int
-    single: bool
-    starts: bool
-    free_row: bool
-    search_first: bool
-    fingerprint: int
-    compared_bit: tuple[float, float]
-    match_line: tuple[float, float]
-    written_bit: tuple[float, float]
-    endurance: tuple[float, float]
-    deduplicate: bool
-    verify: bool
-    by_content: bool
-    cache_entries: int
-    clock_mhz: int
-    rival_cores: int
-    request_cycles: tuple[float, float]
-    hash_cycles: tuple[float, float]
-    compare_cycles: tuple[float, float]
-    lookup_cycles: tuple[float, float]
-    fetch_us: tuple[float, float]
-    overlap: bool
-    processor_watts: tuple[float, float]
-    memory_watts: tuple[float, float]
+    set: tuple[tuple[str, str], ...]
     dir: Path | None
     jobs: int | None
 

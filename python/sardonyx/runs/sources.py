@@ -58,9 +58,14 @@ def text_of(source: SynthSource) -> str:
     return SYNTH + ":".join(words)
 
 
-def check(source: Source) -> list[str]:
-    """An error unless the source can be read; a line if it ends before its ``limit``."""
-    return _core.check_sources(json.dumps([source.document()]), known())
+def trace(option: str, text: str, limit: int | None = None) -> tuple[str, list[str]]:
+    """One trace: its source as JSON, and what to say of it; a mix is refused."""
+    ((name, source),) = json.loads(_core.sources([text], limit, None, known()))
+    if source["kind"] == "mix":
+        raise _core.SardonyxError(
+            f"{option}: {name} is a mix, which runs as a whole; name its traces one by one"
+        )
+    return json.dumps(source), _core.check_sources(json.dumps([source]), known())
 
 
 def check_file(path: str, otherwise: str = "") -> None:

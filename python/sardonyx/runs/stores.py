@@ -38,7 +38,6 @@ class Key(Value, lenient=True):
     default: str | None
     source: str
     line: str
-    option: str | None
 
 
 class Assumed(Value, lenient=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from rich.console import Console
 
@@ -12,7 +13,7 @@ from sardonyx.api.asked import TraceInfo
 from sardonyx.api.command import ran
 from sardonyx.draw.bars import trace_bars
 from sardonyx.report.tables import worth_warnings
-from sardonyx.runs import mixes, scheduler, sources
+from sardonyx.runs import scheduler, sources
 from sardonyx.runs.recordings import path_of
 from sardonyx.runs.results import Info, Trace
 from sardonyx.runs.scheduler import Watch
@@ -21,16 +22,15 @@ from sardonyx.tracing import facts
 
 def answer(asked: TraceInfo, watch: Watch | None) -> Answer:
     """Records, duplicates, contents, collisions, locality."""
-    (name, source), *_ = sources.named([asked.trace], asked.limit).items()
-    mixes.refuse("trace info", {name: source})
-    for line in sources.check(source):
+    source, notes = sources.trace("trace info", asked.trace, asked.limit)
+    for line in notes:
         scheduler.tell(watch, line)
     if asked.plot is not None:
         facts.check_new(asked.plot, [path_of(asked.trace)])
-    found = ran(asked.trace, partial(_core.trace_info, source.json()), watch)
+    found = ran(asked.trace, partial(_core.trace_info, source), watch)
     known = Answer("trace info", found, shown=asked.trace)
     if asked.plot is not None:
-        report.write_trace_report([Trace(name, Info.of(found))], asked.plot, _core.VERSION)
+        report.write_trace_report([_trace(asked.trace, found)], asked.plot, _core.VERSION)
         known.files.append(f"plots: {asked.plot}")
     return known
 
@@ -38,8 +38,13 @@ def answer(asked: TraceInfo, watch: Watch | None) -> Answer:
 def tell(people: Console, answer: Answer) -> None:
     """The numbers, as bars too, and what they are worth."""
     facts.tell(people, answer)
-    (name, *_) = sources.named([answer.shown])
-    known = Trace(name, Info.of(dict(answer)))
+    known = _trace(answer.shown, dict(answer))
     people.print(trace_bars(known, people.width))
     for warning in worth_warnings([known]):
         people.print(warning, soft_wrap=True)
+
+
+def _trace(text: str, found: dict[str, Any]) -> Trace:
+    """The facts under the name that reports give the trace."""
+    (name, *_) = sources.named([text])
+    return Trace(name, Info.of(found))

@@ -1,11 +1,11 @@
 //! The question of `sardonyx store compare`, and the runs that it asks for, a design each.
 
-use sardonyx_question::{Bytes, Given, Names, Place, Range, question};
-use serde_json::Value;
+use sardonyx_base::names::did_you_mean;
+use sardonyx_question::{Bytes, Given, Names, Pairs, Place, question};
 
 use crate::block_trace::BlockTrace;
 use crate::compare::{Asked, Question};
-use crate::designs::{DESIGNS, Design, Key, KeyKind, Named, Needs};
+use crate::designs::{DESIGNS, Key, Named, Needs};
 use crate::workload::{Stream, Tree, Workload};
 
 /// The most bytes that a stream writes.
@@ -16,7 +16,7 @@ question! {
     ///
     /// Example: sardonyx store compare --block 8K --bytes 50G
     ///
-    /// Example: sardonyx store compare --designs recam --bytes 50G --single --json -
+    /// Example: sardonyx store compare --designs recam --bytes 50G --set recam.compare=single --json -
     ///
     /// Example: sardonyx store compare --tree docs --designs recam,conventional
     pub struct Comparison {
@@ -48,76 +48,9 @@ question! {
         /// Replay a block trace instead: FIU's with digests; MSR's or fio's, with --duplicates.
         #[schemars(extend("value" = "FILE"))]
         trace: Option<Place>,
-        /// recam: bytes of data in the array.
-        #[schemars(extend("value" = "BYTES"))]
-        capacity: Bytes = Bytes(274877906944),
-        /// recam: data bits of a row.
-        width: u64 = 256,
-        /// recam: modules that work in parallel.
-        modules: u64 = 1,
-        /// recam: no compare deactivates a row.
-        single: bool,
-        /// recam: the first compare activates block starts alone.
-        #[schemars(extend("rare" = true))]
-        starts: bool,
-        /// recam: a write compares for an empty row first.
-        free_row: bool,
-        /// recam: an overwrite searches before it deletes.
-        #[schemars(extend("rare" = true))]
-        search_first: bool,
-        /// recam: a row with so many bits of a hash first.
-        #[schemars(extend("value" = "BITS"))]
-        fingerprint: u64,
-        /// recam: femtojoules of a bit compared, or A-B.
-        #[schemars(extend("value" = "A-B", "rare" = true))]
-        compared_bit: Range = Range(0.1, 17.0),
-        /// recam: femtojoules of a match line, or A-B.
-        #[schemars(extend("value" = "A-B", "rare" = true))]
-        match_line: Range = Range(0.0, 0.0),
-        /// recam: femtojoules of a bit written, or A-B.
-        #[schemars(extend("value" = "A-B", "rare" = true))]
-        written_bit: Range = Range(1000.0, 10000.0),
-        /// recam: writes that a row survives, or A-B.
-        #[schemars(extend("value" = "A-B", "rare" = true))]
-        endurance: Range = Range(1e6, 1e12),
-        /// conventional: find duplicates; without, store all.
-        deduplicate: bool = true,
-        /// conventional: compare bytes before believing a hash.
-        verify: bool = true,
-        /// conventional: cut the tree's files by content.
-        by_content: bool,
-        /// conventional: chunks whose places are kept in memory.
-        #[schemars(extend("rare" = true))]
-        cache_entries: u64 = 262144,
-        /// conventional: the processors' clock.
-        clock_mhz: u64 = 2700,
-        /// conventional: cores that share the work.
-        #[schemars(extend("rare" = true))]
-        rival_cores: u64 = 1,
-        /// conventional: cycles of a request's file system, or A-B.
-        #[schemars(extend("value" = "A-B", "rare" = true))]
-        request_cycles: Range = Range(5000.0, 50000.0),
-        /// conventional: cycles of SHA-1 a byte, or A-B.
-        #[schemars(extend("value" = "A-B"))]
-        hash_cycles: Range = Range(4.99, 7.7),
-        /// conventional: cycles of a compare a byte, or A-B.
-        #[schemars(extend("value" = "A-B", "rare" = true))]
-        compare_cycles: Range = Range(0.1, 1.0),
-        /// conventional: cycles of a look-up in memory, or A-B.
-        #[schemars(extend("value" = "A-B", "rare" = true))]
-        lookup_cycles: Range = Range(300.0, 3000.0),
-        /// conventional: microseconds of a look-up on the drive, or A-B.
-        #[schemars(extend("value" = "A-B", "rare" = true))]
-        fetch_us: Range = Range(20.0, 100.0),
-        /// conventional: the drive works while the processors do.
-        #[schemars(extend("rare" = true))]
-        overlap: bool,
-        /// conventional: watts of its processors, or A-B.
-        #[schemars(extend("value" = "A-B", "rare" = true))]
-        processor_watts: Range = Range(16.25, 520.0),
-        /// conventional: watts of its memory, or A-B.
-        #[schemars(extend("value" = "A-B", "rare" = true))]
-        memory_watts: Range = Range(3.0, 24.0),
+        /// Set a key of a design, as in recam.row_bits=512 (a wrong name lists all); repeatable.
+        #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
+        set: Pairs,
         /// Folder for the temporary files of an executed store.
         dir: Option<Place>,
         /// Runs at once; default: one a core.
@@ -151,17 +84,15 @@ impl sardonyx_question::Question for Comparison {
         if !executed {
             idle.push("dir");
         }
-        let fields = self.fields();
-        let unread: Vec<String> = (DESIGNS.iter())
-            .flat_map(|design| design.keys.iter().map(move |key| (*design, key)))
-            .filter(|(design, key)| {
-                let asked = designs.iter().any(|asked| asked.name == design.name);
-                !asked || !self.matters(design, key, &fields)
-            })
-            .filter_map(|(_, key)| key.field())
-            .collect();
-        idle.extend(unread.iter().map(String::as_str));
         given.idle(&idle, &form)?;
+        for (name, text) in &self.set.0 {
+            let (whose, key) = self.key(name)?;
+            if !designs.iter().any(|design| design.name == whose) || !self.matters(key) {
+                return Err(format!(
+                    "--set {name}={text}: does nothing {form}; leave it out"
+                ));
+            }
+        }
         self.block.within("--block", 64, 1 << 20)?;
         if self.is_stream() {
             self.bytes.within("--bytes", self.block.0, MOST)?;
@@ -183,12 +114,11 @@ impl Comparison {
     /// A design that is not known, or a key's value that makes no sense.
     pub fn runs(&self) -> Result<Vec<Question>, String> {
         let designs = self.known()?;
-        let fields = self.fields();
         let runs = designs.into_iter().map(|design| {
             Ok(Question {
                 design: Asked {
                     name: design,
-                    keys: self.keys(&design, &fields)?,
+                    keys: self.keys(design)?,
                     folder: None,
                 },
                 workload: self.workload(design.executed),
@@ -233,63 +163,50 @@ impl Comparison {
         })
     }
 
-    /// The question's fields by their names.
-    fn fields(&self) -> Value {
-        serde_json::to_value(self).expect("a question is written as JSON")
-    }
-
-    /// Those of a design's keys that have another value than by default.
-    fn keys(&self, design: &Design, fields: &Value) -> Result<Vec<(String, String)>, String> {
-        let mut set = Vec::new();
-        for key in design.keys {
-            let (Some(field), true) = (key.field(), self.matters(design, key, fields)) else {
-                continue;
-            };
-            let text = key.text(&fields[&field]);
-            let is_default = key.is_default(&text).map_err(|problem| {
-                let option = field.replace('_', "-");
-                format!("--{option} {text}: {problem}")
-            })?;
-            if !is_default {
-                set.push((key.name.to_owned(), text));
+    /// Those of a design's keys that are set, to another value than by default.
+    fn keys(&self, design: Named) -> Result<Vec<(String, String)>, String> {
+        let mut set: Vec<(String, String)> = Vec::new();
+        for (name, text) in &self.set.0 {
+            let (whose, key) = self.key(name)?;
+            let is_default = key.is_default(text);
+            let is_default =
+                is_default.map_err(|problem| format!("--set {name}={text}: {problem}"))?;
+            if whose == design.name && !is_default {
+                set.push((key.name.to_owned(), text.clone()));
             }
         }
         Ok(set)
     }
 
+    /// The key of this name, and its design's.
+    fn key(&self, name: &str) -> Result<(&'static str, &'static Key), String> {
+        let every = DESIGNS.iter().flat_map(|design| {
+            let own = design.keys.iter();
+            own.map(|key| (format!("{}.{}", design.name, key.name), design.name, key))
+        });
+        let every: Vec<(String, &str, &Key)> = every.collect();
+        if let Some((_, whose, key)) = every.iter().find(|(known, ..)| known == name) {
+            return Ok((whose, key));
+        }
+        let known: Vec<&str> = every.iter().map(|(known, ..)| &**known).collect();
+        let (near, known) = (did_you_mean(name, &known), known.join(", "));
+        Err(format!(
+            "--set {name}: there is no such key; {near}known: {known}"
+        ))
+    }
+
     /// Whether a key has an effect.
-    fn matters(&self, design: &Design, key: &Key, fields: &Value) -> bool {
+    fn matters(&self, key: &Key) -> bool {
         match key.needs {
             None => true,
             Some(Needs::Files) => self.tree.is_some(),
-            Some(Needs::Flag(name)) => (design.keys.iter())
-                .find(|key| key.name == name)
-                .and_then(Key::field)
-                .is_some_and(|field| fields[&field] == Value::Bool(true)),
-        }
-    }
-}
-
-impl Key {
-    /// The field of the question that sets it.
-    fn field(&self) -> Option<String> {
-        let (option, _) = self.option?.split_once('/').unwrap_or((self.option?, ""));
-        Some(option.trim_start_matches('-').replace('-', "_"))
-    }
-
-    /// The value of its field, as it is written for the design.
-    fn text(&self, value: &Value) -> String {
-        match (self.kind, value) {
-            (KeyKind::Choice { words }, Value::Bool(on)) => {
-                (if *on { words.last() } else { words.first() })
-                    .expect("a choice has words")
-                    .to_string()
+            // Flags that others need are on unless they are set.
+            Some(Needs::Flag(flag)) => {
+                let off = |(name, text): &(String, String)| {
+                    name.ends_with(&format!(".{flag}")) && text == "false"
+                };
+                !self.set.0.iter().any(off)
             }
-            (_, Value::Array(ends)) => {
-                let ends: Vec<String> = ends.iter().map(Value::to_string).collect();
-                ends.join("-")
-            }
-            _ => value.to_string(),
         }
     }
 }
@@ -299,34 +216,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_option_has_the_default_and_the_words_of_its_key() {
-        let schema = sardonyx_question::declared::<Comparison>();
-        let fields = Comparison::default().fields();
-        let mut options = 0;
-        for (design, key) in DESIGNS
-            .iter()
-            .flat_map(|of| of.keys.iter().map(move |key| (of, key)))
-        {
-            let Some(field) = key.field() else { continue };
-            let said = schema["properties"][&field]["description"].as_str();
-            let told = said.unwrap_or_default().replace('\n', " ");
-            assert_eq!(told, format!("{}: {}", design.name, key.line), "{field}");
-            assert_eq!(
-                key.is_default(&key.text(&fields[&field])),
-                Ok(true),
-                "{field}"
-            );
-            options += 1;
-        }
-        assert!(options > 20);
-    }
-
-    #[test]
     fn only_what_differs_from_the_defaults_is_set() {
+        let set = [
+            ("recam.compare", "single"),
+            ("recam.compared_bit_fj", "2-3"),
+            ("recam.row_bits", "256"),
+            ("conventional.verify", "false"),
+        ];
         let asked = Comparison {
-            single: true,
-            compared_bit: Range(2.0, 3.0),
-            verify: false,
+            set: Pairs(set.map(|(key, value)| (key.into(), value.into())).into()),
             ..Comparison::default()
         };
         let [recam, conventional] = &asked.runs().unwrap()[..] else {
@@ -334,10 +232,7 @@ mod tests {
         };
         let set = |one: &Question| one.design.keys.clone();
         let pair = |key: &str, text: &str| (key.to_owned(), text.to_owned());
-        let array = [
-            pair("compare", "single"),
-            pair("compared_bit_fj", "2.0-3.0"),
-        ];
+        let array = [pair("compare", "single"), pair("compared_bit_fj", "2-3")];
         assert_eq!(set(recam), array);
         assert_eq!(set(conventional), [pair("verify", "false")]);
     }

@@ -200,16 +200,12 @@ fn keys_that_make_no_sense_are_refused_with_what_to_give() {
 }
 
 fn table() -> String {
-    let mut rows =
-        String::from("| key | default | source | option of `store compare` |\n|---|---|---|---|\n");
+    let mut rows = String::from("| key | default | source | meaning |\n|---|---|---|---|\n");
     for design in DESIGNS {
         for key in design.keys {
             let default = key.default.unwrap_or("follows from others");
-            let option = key
-                .option
-                .map_or(String::new(), |option| format!("`{option}`: {}", key.line));
             let name = format!("{}.{}", design.name, key.name);
-            rows += &format!("| `{name}` | {default} | {} | {option} |\n", key.source);
+            rows += &format!("| `{name}` | {default} | {} | {} |\n", key.source, key.line);
         }
     }
     rows

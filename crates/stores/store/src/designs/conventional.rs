@@ -20,21 +20,21 @@ pub(super) static DESIGN: Design = Design {
     executed: true,
     energy_from: "power of processor and memory while they work, energy of the drive's bytes",
     keys: keys! {
-        "deduplicate": KeyKind::Flag, "true", "Fig. 7", "find duplicates; without, store all.", option("--deduplicate/--no-deduplicate");
+        "deduplicate": KeyKind::Flag, "true", "Fig. 7", "find duplicates; without, store all.";
         "verify": KeyKind::Flag, "true", "ours: a fingerprint decides nothing",
-            "compare bytes before believing a hash.", option("--verify/--no-verify"), needs(Needs::Flag("deduplicate"));
-        "by_content": KeyKind::Flag, "false", "the paper has blocks", "cut the tree's files by content.", option("--by-content"), needs(Needs::Files);
-        "cache_entries": KeyKind::Count { least: 1 }, "262144", "*assumed*", "chunks whose places are kept in memory.", option("--cache-entries");
-        "clock_mhz": KeyKind::Count { least: 1 }, "2700", "Sec. IV: Xeon E5-4650", "the processors' clock.", option("--clock-mhz");
-        "cores": KeyKind::Count { least: 1 }, "1", "*assumed*", "cores that share the work.", option("--rival-cores");
-        "request_cycles": KeyKind::Bracket, "5000-50000", "*assumed*", "cycles of a request's file system, or A-B.", option("--request-cycles");
-        "hash_cycles_per_byte": KeyKind::Bracket, "4.99-7.7", "OpenSSL's SHA-1 on Sandy Bridge", "cycles of SHA-1 a byte, or A-B.", option("--hash-cycles");
-        "compare_cycles_per_byte": KeyKind::Bracket, "0.1-1", "*assumed*", "cycles of a compare a byte, or A-B.", option("--compare-cycles");
-        "lookup_cycles": KeyKind::Bracket, "300-3000", "*assumed*", "cycles of a look-up in memory, or A-B.", option("--lookup-cycles");
-        "fetch_us": KeyKind::Bracket, "20-100", "*assumed*", "microseconds of a look-up on the drive, or A-B.", option("--fetch-us");
-        "overlap": KeyKind::Flag, "false", "*assumed*", "the drive works while the processors do.", option("--overlap");
-        "processor_w": KeyKind::Bracket, "16.25-520", "*assumed*", "watts of its processors, or A-B.", option("--processor-watts");
-        "memory_w": KeyKind::Bracket, "3-24", "*assumed*", "watts of its memory, or A-B.", option("--memory-watts");
+            "compare bytes before believing a hash.", needs(Needs::Flag("deduplicate"));
+        "by_content": KeyKind::Flag, "false", "the paper has blocks", "cut the tree's files by content.", needs(Needs::Files);
+        "cache_entries": KeyKind::Count { least: 1 }, "262144", "*assumed*", "chunks whose places are kept in memory.";
+        "clock_mhz": KeyKind::Count { least: 1 }, "2700", "Sec. IV: Xeon E5-4650", "the processors' clock.";
+        "cores": KeyKind::Count { least: 1 }, "1", "*assumed*", "cores that share the work.";
+        "request_cycles": KeyKind::Bracket, "5000-50000", "*assumed*", "cycles of a request's file system, or A-B.";
+        "hash_cycles_per_byte": KeyKind::Bracket, "4.99-7.7", "OpenSSL's SHA-1 on Sandy Bridge", "cycles of SHA-1 a byte, or A-B.";
+        "compare_cycles_per_byte": KeyKind::Bracket, "0.1-1", "*assumed*", "cycles of a compare a byte, or A-B.";
+        "lookup_cycles": KeyKind::Bracket, "300-3000", "*assumed*", "cycles of a look-up in memory, or A-B.";
+        "fetch_us": KeyKind::Bracket, "20-100", "*assumed*", "microseconds of a look-up on the drive, or A-B.";
+        "overlap": KeyKind::Flag, "false", "*assumed*", "the drive works while the processors do.";
+        "processor_w": KeyKind::Bracket, "16.25-520", "*assumed*", "watts of its processors, or A-B.";
+        "memory_w": KeyKind::Bracket, "3-24", "*assumed*", "watts of its memory, or A-B.";
     },
     assumed: &[
         Assumed {

@@ -18,8 +18,6 @@ pub struct Key {
     pub default: Option<&'static str>,
     pub source: &'static str,
     pub line: &'static str,
-    /// The option of the command line that sets it, if there is one.
-    pub option: Option<&'static str>,
     /// A key without this need has no effect.
     pub needs: Option<Needs>,
 }
@@ -32,7 +30,7 @@ pub enum KeyKind {
         least: u32,
     },
     Flag,
-    /// One of these words; the option of the command line, if there is one, sets the last.
+    /// One of these words.
     Choice {
         words: &'static [&'static str],
     },
@@ -66,15 +64,7 @@ impl Key {
             default: Some(default),
             source,
             line,
-            option: None,
             needs: None,
-        }
-    }
-
-    pub(super) const fn option(self, option: &'static str) -> Key {
-        Key {
-            option: Some(option),
-            ..self
         }
     }
 

@@ -18,22 +18,22 @@ pub(super) static DESIGN: Design = Design {
     executed: false,
     energy_from: "energy of a compared bit, a match line and a written bit",
     keys: keys! {
-        "capacity_bytes": KeyKind::Bytes, "256G", "Sec. IV", "bytes of data in the array.", option("--capacity");
-        "row_bits": SOME, "256", "Sec. III-C's example", "data bits of a row.", option("--width");
-        "modules": SOME, "1", "Fig. 2", "modules that work in parallel.", option("--modules");
-        "compare": KeyKind::Choice { words: &["continuous", "single"] }, "continuous", "Sec. III-C", "no compare deactivates a row.", option("--single");
+        "capacity_bytes": KeyKind::Bytes, "256G", "Sec. IV", "bytes of data in the array.";
+        "row_bits": SOME, "256", "Sec. III-C's example", "data bits of a row.";
+        "modules": SOME, "1", "Fig. 2", "modules that work in parallel.";
+        "compare": KeyKind::Choice { words: &["continuous", "single"] }, "continuous", "Sec. III-C", "single: no compare deactivates a row.";
         "first": KeyKind::Choice { words: &["rows", "starts"] }, "rows", "*assumed*",
-            "the first compare activates block starts alone.", option("--starts");
-        "free_row_compare": KeyKind::Flag, "false", "Sec. III-C; Fig. 6 has one", "a write compares for an empty row first.", option("--free-row");
+            "starts: the first compare activates block starts alone.";
+        "free_row_compare": KeyKind::Flag, "false", "Sec. III-C; Fig. 6 has one", "a write compares for an empty row first.";
         "overwrite": KeyKind::Choice { words: &["deletes", "searches"] }, "deletes", "*assumed*: the paper has no overwrite",
-            "an overwrite searches before it deletes.", option("--search-first");
+            "searches: an overwrite does so before it deletes.";
         "address_cycles": SOME, "", "Sec. III-C; by width *assumed*", "cycles for each of LBA and PA.", follows();
         "fingerprint_bits": KeyKind::Count { least: 0 }, "0", "none in the paper",
-            "a row with so many bits of a hash first.", option("--fingerprint");
-        "compared_bit_fj": KeyKind::Bracket, "0.1-17", "*assumed*", "femtojoules of a bit compared, or A-B.", option("--compared-bit");
-        "match_line_fj": KeyKind::Bracket, "0", "*assumed*", "femtojoules of a match line, or A-B.", option("--match-line");
-        "written_bit_fj": KeyKind::Bracket, "1000-10000", "*assumed*", "femtojoules of a bit written, or A-B.", option("--written-bit");
-        "endurance_writes": KeyKind::Bracket, "1e6-1e12", "*assumed*", "writes that a row survives, or A-B.", option("--endurance");
+            "bits of a hash in a row of its own, first.";
+        "compared_bit_fj": KeyKind::Bracket, "0.1-17", "*assumed*", "femtojoules of a bit compared, or A-B.";
+        "match_line_fj": KeyKind::Bracket, "0", "*assumed*", "femtojoules of a match line, or A-B.";
+        "written_bit_fj": KeyKind::Bracket, "1000-10000", "*assumed*", "femtojoules of a bit written, or A-B.";
+        "endurance_writes": KeyKind::Bracket, "1e6-1e12", "*assumed*", "writes that a row survives, or A-B.";
     },
     assumed: &[
         Assumed {
