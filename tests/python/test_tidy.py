@@ -224,3 +224,29 @@ def test_every_public_name_is_used() -> None:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
         }
     assert {name for name in names if words[name] == 1} == set()
+
+
+#: The crates of each door, and the doors whose crates they may use beside their own.
+DOORS = {
+    "common": ("base trace property question", ""),
+    "simulator": ("sardonyx workload listeners audit crash", "common"),
+    "crash-test": ("recorder record crash-test crash-files", "common"),
+    "merge": ("merge", "common simulator"),
+    "stores": ("stores/store stores/device stores/estimate stores/nbd", "common"),
+    "borders": ("c native crash-test-designs", "common simulator crash-test merge stores"),
+}
+
+
+def test_a_door_uses_what_is_common_and_nothing_of_another() -> None:
+    packages = {
+        tomllib.loads(path.read_text())["package"]["name"]: path.parent
+        for path in (ROOT / "crates").rglob("Cargo.toml")
+    }
+    own = {crate: door for door, (crates, _) in DOORS.items() for crate in crates.split()}
+    folders = {name: str(path.relative_to(ROOT / "crates")) for name, path in packages.items()}
+    assert sorted(own) == sorted(folders.values())
+    for name, path in packages.items():
+        door = own[folders[name]]
+        used = tomllib.loads((path / "Cargo.toml").read_text()).get("dependencies", {})
+        for other in used.keys() & packages:
+            assert own[folders[other]] in (door, *DOORS[door][1].split()), (name, other)
