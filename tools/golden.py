@@ -184,7 +184,7 @@ def read(path: Path) -> Golden:
         if row.startswith(("quick:", "full:")):
             lines = golden.setdefault(row, {})
         elif row.startswith("  "):
-            key, _, text = row.strip().partition(": ")
+            key, _, text = row.strip().rpartition(": ")
             lines[key] = text
     return golden
 

@@ -6,6 +6,7 @@ The counting is native (crates/stores/estimate); docs/store/estimate.md explains
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from dataclasses import asdict
@@ -89,7 +90,7 @@ def _counted(asked: StoreEstimate, watch: Watch | None) -> dict[str, Any]:
                 if thread.name.startswith("sardonyx-"):
                     thread.join(LONGEST_WRITE)
             if asked.state.exists():
-                say(watch, f"note: the same command goes on from {asked.state}")
+                say(watch, f"the same command goes on from {os.path.relpath(asked.state)}")
         raise
 
 
