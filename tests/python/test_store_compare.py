@@ -91,7 +91,7 @@ def test_a_block_trace_brings_digests(tmp_path: Path) -> None:
         (("--set", "recam.row_bits=100"), "row_bits = 100: give a multiple of 8"),
         (("--set", "recam.row_bits=0"), "--set recam.row_bits=0: give a whole number"),
         (("--set", "recam.capacity_bytes=1M"), "the store is full"),
-        (("--set", "recam.widht=9"), "there is no such key"),
+        (("--set", "recam.rows=9"), "there is no such key"),
         (("--designs", "recam", "--set", "conventional.cores=2"), "does nothing with"),
         (
             ("--set", "conventional.deduplicate=false", "--set", "conventional.verify=false"),

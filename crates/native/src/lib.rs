@@ -1,4 +1,4 @@
-//! The bindings between the Rust simulator and the Python command line. They have no logic.
+//! The bindings between the Rust simulator and Python: what each command is asked, and the runs that it comes to.
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
