@@ -63,6 +63,9 @@ def sources(texts: list[str], limit: int | None, sizes_json: str | None, recordi
 def check_sources(sources_json: str, recordings: Known) -> list[str]:
     """An error unless all can be read; lines about those that end before their ``limit``."""
 
+def check_trace_file(path: str, recordings: Known) -> None:
+    """An error unless there is such a file."""
+
 def warmup(text: str) -> tuple[int, float]:
     """A number of requests and a share of the run: ``20000`` is one, ``50%`` the other."""
 

@@ -184,6 +184,7 @@ PLACES |= {"explore --goal", "explore --at-most"}
 #: What answers at once and does no work.
 LOOKED_UP = {
     "asked", "caches", "check_designs", "check_job", "check_merge_timed", "check_sources",
+    "check_trace_file",
     "check_store", "command", "commands", "comparison",
     "crash_memory", "crash_runs", "crash_trial_memory",
     "designs", "guarantee", "integrities", "integrity_room", "ladder", "machine", "machines",

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import fields, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,17 +19,20 @@ import pytest
 import sardonyx
 from sardonyx import _core
 from sardonyx.papers.reproduction import Asked
+from sardonyx.questions import Job
 from sardonyx.report import write_report
 from sardonyx.report.sensitivity import sensitivity_table, where
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.conclusions import Conclusion, conclusions, differs, says
+from sardonyx.runs.jobs import Point, Settings
 from sardonyx.runs.results import Results, Run
 from sardonyx.runs.sensitivity import Concluded, Said, Turn
+from sardonyx.runs.sources import parse
 from sardonyx.runs.tailbench import TimedRuns
 from sardonyx.studies import reproductions
 from sardonyx.vary.cells import possible
 from sardonyx.vary.ranges import Range, ranges
-from sardonyx.vary.runs import MergedInTime
+from sardonyx.vary.runs import MergedInTime, Simulated
 from sardonyx.vary.turning import Turning
 
 COMMAND = [sys.executable, "-m", "sardonyx"]
@@ -302,3 +306,25 @@ def test_the_value_at_which_a_conclusion_turns_is_between_two_near_ones() -> Non
     assert turn.becomes == "worse" and turn.at == "100"
     assert float(turn.until) < 37 <= float(turn.since)
     assert float(turn.since) / float(turn.until) < 10 ** (1 / 2**4)
+
+
+def test_what_a_comparison_is_asked_is_asked_of_its_cells_too() -> None:
+    """A setting that a cell's row lacks would be dropped in silence."""
+    others: dict[str, Any] = {
+        "overrides": (("medium.timing.tRCD_ns", "60"),),
+        "warmup": 7,
+        "warmup_share": 0.5,
+        "copies": 2,
+        "distinct": 1.0,
+        "verify": False,
+        "threads": True,
+    }
+    named = {each.name for each in fields(Settings)}
+    assert named - {"machine", "sample"} == set(others)  # given apart, and refused
+    files = {"timeline", "requests", "commands"}  # of single runs: refused
+    assert set(Job.fields()) == named | {"source", "design"} | files
+    point = Point("a", parse("synth:rung-60"), "esd")
+    plain = Simulated([point], Settings()).row(0)
+    for name, value in others.items():
+        varied = Simulated([point], replace(Settings(), **{name: value})).row(0)
+        assert varied != plain, name

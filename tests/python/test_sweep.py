@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -465,6 +466,31 @@ def test_a_damaged_point_counts_as_missing(tmp_path: Path) -> None:
     again = swept(file, tmp_path / "a", 1)
     assert set(again.damaged) == {str(first), str(second)}
     assert again.finished == 2
+    assert (tmp_path / "a/results.parquet").read_bytes() == whole
+
+
+@pytest.mark.parametrize("made", ["fifo", "deep", "list", "folder"])
+def test_a_point_of_a_stranger_counts_as_missing(tmp_path: Path, made: str) -> None:
+    file = written(tmp_path)
+    swept(file, tmp_path / "a", 1)
+    whole = (tmp_path / "a/results.parquet").read_bytes()
+    first, *_ = sorted((tmp_path / "a/points").iterdir())
+    held = json.loads(first.read_text())
+    first.unlink()
+    if made == "fifo":
+        os.mkfifo(first)
+    elif made == "folder":
+        first.mkdir()
+    else:
+        deep = "[" * 100_000
+        first.write_text(deep if made == "deep" else json.dumps(held | {"seconds": [1]}))
+    if made == "folder":
+        with pytest.raises(_core.SardonyxError, match=r"give the same command again"):
+            swept(file, tmp_path / "a", 1)
+        return
+    again = swept(file, tmp_path / "a", 1)
+    assert set(again.damaged) == {str(first)}
+    assert again.finished == 1
     assert (tmp_path / "a/results.parquet").read_bytes() == whole
 
 

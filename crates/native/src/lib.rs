@@ -124,7 +124,7 @@ mod _core {
     #[pymodule_export]
     use super::table::parquet_of;
     #[pymodule_export]
-    use super::texts::{check_sources, sources, warmup};
+    use super::texts::{check_sources, check_trace_file, sources, warmup};
     #[pymodule_export]
     use super::traces::{
         ladder, trace_check, trace_convert, trace_cut, trace_info, trace_mix, trace_synth,

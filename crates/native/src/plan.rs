@@ -32,7 +32,6 @@ impl Point {
             let short = key.split_once('.').map_or(&**key, |(_, rest)| rest);
             match value {
                 Value::String(text) => format!(" {short}={text}"),
-
                 other => format!(" {short}={other}"),
             }
         });
@@ -79,18 +78,25 @@ impl Shared {
 
 /// Each point, the runs they come to, and every trace; checked if asked for.
 #[pyfunction]
-pub fn plan(points_json: &str, recordings: Recorded, checked: bool) -> PyResult<String> {
-    planned(&read(points_json)?, &recordings, checked)
+pub fn plan(
+    py: Python<'_>,
+    points_json: &str,
+    recordings: Recorded,
+    checked: bool,
+) -> PyResult<String> {
+    let asked: Points = read(points_json)?;
+    if checked {
+        check(py, &asked, &recordings)?;
+    }
+    planned(&asked)
 }
 
 /// What `compare` is asked, planned and checked, with `notes` on what the user may not expect.
 #[pyfunction]
-pub fn comparison(asked_json: &str, recordings: Recorded) -> PyResult<String> {
-    planned(
-        &points_of(&read(asked_json)?, &recordings)?,
-        &recordings,
-        true,
-    )
+pub fn comparison(py: Python<'_>, asked_json: &str, recordings: Recorded) -> PyResult<String> {
+    let asked = points_of(&read(asked_json)?, &recordings)?;
+    check(py, &asked, &recordings)?;
+    planned(&asked)
 }
 
 /// The designs, none of them twice; an error if one is unknown.
@@ -175,7 +181,7 @@ fn points_of(asked: &Compare, recordings: &Recorded) -> PyResult<Points> {
     })
 }
 
-fn planned(asked: &Points, recordings: &Recorded, checked: bool) -> PyResult<String> {
+fn planned(asked: &Points) -> PyResult<String> {
     let points = &asked.points;
     // By their overrides: what of the machine decides a run.
     let mut effective: HashMap<&[(String, String)], String> = HashMap::new();
@@ -187,9 +193,6 @@ fn planned(asked: &Points, recordings: &Recorded, checked: bool) -> PyResult<Str
             let decides = json!([whole["parameters"], whole["assumed"]]).to_string();
             effective.insert(overrides, decides);
         }
-    }
-    if checked {
-        check(points, recordings)?;
     }
     let (mut shared, mut numbers) = (Shared::default(), HashMap::new());
     let (mut told, mut traces, mut named) = (Vec::new(), Vec::new(), HashSet::new());
@@ -229,10 +232,18 @@ fn text(value: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(bad)
 }
 
-/// An error unless every source can be read, every program fits, and every sample can be taken.
-fn check(points: &[Point], recordings: &Recorded) -> PyResult<()> {
+/// An error unless every machine can be had, every source be read, every program fits, and every sample can be taken.
+/// The user may break it off between two of them.
+fn check(py: Python<'_>, asked: &Points, recordings: &Recorded) -> PyResult<()> {
+    let (points, mut machines) = (&asked.points, HashSet::new());
     let (mut sources, mut placed) = (HashSet::new(), HashSet::new());
     for Point { job, .. } in points {
+        if machines.insert(&job.overrides) {
+            Machine::load(&asked.machine, &job.overrides).map_err(bad)?;
+        }
+    }
+    for Point { job, .. } in points {
+        py.check_signals()?;
         if sources.insert(text(&job.source)?) {
             texts::check(&job.source, recordings)?;
         }
@@ -242,6 +253,7 @@ fn check(points: &[Point], recordings: &Recorded) -> PyResult<()> {
         let first = placed.insert((text(&job.source)?, &job.overrides, job.copies));
         let recorded = matches!(job.source, Source::Trace(_)) || job.threads;
         let every = matches!(job.source, Source::Program(_)) || job.sample.is_some();
+        py.check_signals()?;
         if every || first && recorded {
             simulate::check(job)?;
         }

@@ -205,7 +205,10 @@ fn check_file(path: &str, otherwise: &str, Recorded(plain, _): &Recorded) -> PyR
     let recorded = plain.keys().map(String::as_str);
     let known = workload::all().iter().map(|program| program.name);
     let known: Vec<&str> = recorded.chain(known).collect();
-    let meant = did_you_mean(path, &known).replace('"', "");
+    let meant = match otherwise {
+        "" => String::new(),
+        _ => did_you_mean(path, &known).replace('"', ""),
+    };
     Err(bad(format!(
         "{path}: there is no such file; {meant}give a trace file{otherwise}"
     )))
@@ -261,7 +264,7 @@ pub fn beyond(source: &Source) -> Option<String> {
     ))
 }
 
-/// The sources that texts name: pairs of a name and a source, checked if asked for.
+/// The sources that texts name: pairs of a name and a source. No file is opened.
 #[pyfunction]
 pub fn sources(
     texts: Vec<String>,
@@ -282,6 +285,12 @@ pub fn check_sources(sources_json: &str, recordings: Recorded) -> PyResult<Vec<S
         .iter()
         .try_for_each(|source| check(source, &recordings))?;
     Ok(notes(&sources))
+}
+
+/// An error unless there is such a file.
+#[pyfunction]
+pub fn check_trace_file(path: &str, recordings: Recorded) -> PyResult<()> {
+    check_file(path, "", &recordings)
 }
 
 /// What to say of sources that end before their `limit`, each once.

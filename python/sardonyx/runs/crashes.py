@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from sardonyx import _core
-from sardonyx.questions import CrashQuestion
+from sardonyx.questions import CrashQuestion, ProgramSource
 from sardonyx.runs import scheduler
 from sardonyx.runs.scheduler import Task, Watch
 
@@ -20,8 +20,9 @@ FULL_ONE_IN = CrashQuestion.full_one_in
 
 def label(question: CrashQuestion) -> str:
     """The question in a few words."""
-    program = getattr(question.program, "name", question.program)
-    return f"{program} {question.design}" + (f", {question.mutant}" if question.mutant else "")
+    program = question.program
+    assert isinstance(program, ProgramSource)
+    return f"{program.name} {question.design}" + (f", {question.mutant}" if question.mutant else "")
 
 
 def stages(questions: Sequence[CrashQuestion], watch: Watch | None = None) -> list[dict[str, Any]]:

@@ -19,9 +19,14 @@ def refuse(option: str, sources: Mapping[str, Source]) -> None:
     """An error where a mix is what cannot be one."""
     for name, source in sources.items():
         if isinstance(source, MixSource):
-            raise SardonyxError(
-                f"{option}: {name} is a mix, which runs as a whole; name its traces one by one"
-            )
+            raise refusal(option, name)
+
+
+def refusal(option: str, name: str) -> SardonyxError:
+    """The error."""
+    return SardonyxError(
+        f"{option}: {name} is a mix, which runs as a whole; name its traces one by one"
+    )
 
 
 def judge(answer: dict[str, Any], names: Sequence[str], alone: Sequence[Any]) -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from sardonyx import _core
 from sardonyx.questions import ProgramSource, Source, SynthSource
-from sardonyx.runs.recordings import known, recordings
+from sardonyx.runs.mixes import refusal
+from sardonyx.runs.recordings import known
 from sardonyx.values import read
 
 #: The prefix of a generated trace where users name a file.
@@ -62,24 +62,13 @@ def trace(option: str, text: str, limit: int | None = None) -> tuple[str, list[s
     """One trace: its source as JSON, and what to say of it; a mix is refused."""
     ((name, source),) = json.loads(_core.sources([text], limit, None, known()))
     if source["kind"] == "mix":
-        raise _core.SardonyxError(
-            f"{option}: {name} is a mix, which runs as a whole; name its traces one by one"
-        )
+        raise refusal(option, name)
     return json.dumps(source), _core.check_sources(json.dumps([source]), known())
 
 
-def check_file(path: str, otherwise: str = "") -> None:
-    """An error unless there is such a file; ``otherwise`` ends the remedy."""
-    if not path:
-        raise _core.SardonyxError(f"the trace's name is empty; give a trace file{otherwise}")
-    if Path(path).is_dir():
-        raise _core.SardonyxError(f"{path}: is a directory; name the trace files in it")
-    if not Path(path).exists():
-        near = difflib.get_close_matches(path, [*recordings(), *known_programs()], n=1)
-        meant = f"did you mean {near[0]}? " if near and otherwise else ""
-        raise _core.SardonyxError(
-            f"{path}: there is no such file; {meant}give a trace file{otherwise}"
-        )
+def check_file(path: str) -> None:
+    """An error unless there is such a file."""
+    _core.check_trace_file(path, known())
 
 
 def check_known(kind: str, name: str, known: Sequence[str], place: str = "") -> None:

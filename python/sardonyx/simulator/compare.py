@@ -63,8 +63,8 @@ def answer(asked: Compare, watch: Watch | None) -> Results:
         )
         results = replace(results, sensitivity=conclusions)
     paths = [each["source"].get("path") for each in plan.traces]
-    known_as = origin.origin(paths, dict.fromkeys(asked.designs))
-    return replace(results, origin=known_as, files=written.named() if written else [])
+    made_of = origin.origin(paths, dict.fromkeys(asked.designs))
+    return replace(results, origin=made_of, files=written.named() if written else [])
 
 
 def points_of(plan: jobs.Plan) -> list[Point]:

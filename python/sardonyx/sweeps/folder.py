@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sardonyx import _core
-from sardonyx.files import replacing
+from sardonyx.files import read_text, replacing
 from sardonyx.runs.origin import classes
 from sardonyx.runs.results import in_order
 from sardonyx.sweeps.kinds.kind import Figure, build
@@ -93,8 +93,8 @@ class Folder:
         """All plans that were begun here, by their hashes."""
         found = {}
         for path in sorted((self.path / PLANS).glob("*.json")):
-            with suppress(OSError, ValueError):
-                found[path.stem] = json.loads(path.read_text(encoding="utf-8"))
+            with suppress(OSError, ValueError, RecursionError):
+                found[path.stem] = json.loads(read_text(path))
         return found
 
     def begin(self, plan: Plan) -> None:
@@ -179,13 +179,14 @@ class Folder:
 
     def _read(self, path: Path) -> Kept | None:
         try:
-            kept: dict[str, Any] = json.loads(path.read_bytes())
-            if kept["point"] == path.stem and kept.keys() >= set(ROW):
+            kept: dict[str, Any] = json.loads(read_text(path))
+            whole = kept["point"] == path.stem and kept.keys() >= set(ROW)
+            if whole and not any(isinstance(each, list | dict) for each in kept.values()):
                 return kept
             problem = "is no point of a sweep, or has another one's name"
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             problem = " ".join(str(error).split())
         self.damaged[str(path)] = problem
         return None

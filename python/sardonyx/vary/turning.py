@@ -171,14 +171,19 @@ class Turning:
                 end = each.since
                 turn = Turn(each.key.parameter, becomes, each.until, end, end, there.value)
                 open_.append((each, turn))
+        halving = [each for each, _ in open_]
         for _ in range(HALVINGS):
-            halved = [(each, middle) for each, _ in open_ if (middle := each.middle) is not None]
+            halved = [(each, middle) for each in halving if (middle := each.middle) is not None]
+            halving = []
             for (each, middle), there in zip(halved, self._there(plain, halved), strict=True):
                 says = None if there is None else there.says.get(each.kind)
-                if says is None or says == plain[each.name].says[each.kind]:
-                    each.until = middle
-                else:
+                if says is None:
+                    continue  # nothing is known between these ends
+                if differs(plain[each.name].says[each.kind], says):
                     each.since = middle
+                else:
+                    each.until = middle
+                halving.append(each)
         found: dict[tuple[str, str], list[Turn]] = {}
         for each, turn in open_:
             where = replace(turn, until=each.until, since=each.since)

@@ -87,7 +87,7 @@ impl sardonyx_question::Question for Comparison {
         given.idle(&idle, &form)?;
         for (name, text) in &self.set.0 {
             let (whose, key) = self.key(name)?;
-            if !designs.iter().any(|design| design.name == whose) || !self.matters(key) {
+            if !designs.iter().any(|design| design.name == whose) || !self.matters(whose, key) {
                 return Err(format!(
                     "--set {name}={text}: does nothing {form}; leave it out"
                 ));
@@ -171,8 +171,11 @@ impl Comparison {
             let is_default = key.is_default(text);
             let is_default =
                 is_default.map_err(|problem| format!("--set {name}={text}: {problem}"))?;
-            if whose == design.name && !is_default {
-                set.push((key.name.to_owned(), text.clone()));
+            if whose == design.name {
+                set.retain(|(known, _)| known != key.name); // the last of several counts
+                if !is_default {
+                    set.push((key.name.to_owned(), text.clone()));
+                }
             }
         }
         Ok(set)
@@ -195,17 +198,16 @@ impl Comparison {
         ))
     }
 
-    /// Whether a key has an effect.
-    fn matters(&self, key: &Key) -> bool {
+    /// Whether a key of a design has an effect.
+    fn matters(&self, whose: &str, key: &Key) -> bool {
         match key.needs {
             None => true,
             Some(Needs::Files) => self.tree.is_some(),
-            // Flags that others need are on unless they are set.
             Some(Needs::Flag(flag)) => {
-                let off = |(name, text): &(String, String)| {
-                    name.ends_with(&format!(".{flag}")) && text == "false"
-                };
-                !self.set.0.iter().any(off)
+                let name = format!("{whose}.{flag}");
+                let set = self.set.0.iter().rev().find(|(known, _)| *known == name);
+                let flag = self.key(&name).ok().and_then(|(_, key)| key.default);
+                set.map(|(_, text)| &**text).or(flag) == Some("true")
             }
         }
     }
@@ -220,6 +222,7 @@ mod tests {
         let set = [
             ("recam.compare", "single"),
             ("recam.compared_bit_fj", "2-3"),
+            ("recam.row_bits", "512"),
             ("recam.row_bits", "256"),
             ("conventional.verify", "false"),
         ];
