@@ -23,17 +23,23 @@ pub fn did_you_mean(name: &str, known: &[&str]) -> String {
     near.first().map(question).unwrap_or_default()
 }
 
+/// How many letters are to be put in, left out, changed, or swapped with their neighbours.
 fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().flat_map(char::to_lowercase).collect();
+    let [a, b]: [Vec<char>; 2] =
+        [a, b].map(|name| name.chars().flat_map(char::to_lowercase).collect());
+    let mut before: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().flat_map(char::to_lowercase).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, &y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(row[j + 1] + 1);
+    for i in 0..a.len() {
+        let mut next = vec![i + 1];
+        for j in 0..b.len() {
+            let changed = row[j] + usize::from(a[i] != b[j]);
+            let mut least = changed.min(row[j + 1] + 1).min(next[j] + 1);
+            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
+                least = least.min(before[j - 1] + 1);
+            }
+            next.push(least);
         }
+        before = std::mem::replace(&mut row, next);
     }
     row[b.len()]
 }
@@ -43,9 +49,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_name_that_begins_another_is_near() {
+        let known = ["dedup-sha1", "dewrite"];
+        assert_eq!(nearest("dedup", known.into_iter()), ["dedup-sha1"]);
+        assert!(nearest("de", known.into_iter()).is_empty());
+    }
+
+    #[test]
     fn edits_are_counted() {
         assert_eq!(edits("kitten", "sitting"), 3);
         assert_eq!(edits("", "abc"), 3);
         assert_eq!(edits("tRCD", "trcd"), 0);
+        assert_eq!(edits("redsi", "redis"), 1);
     }
 }
