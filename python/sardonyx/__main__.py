@@ -42,6 +42,8 @@ def _said_version() -> bool:
 
     try:
         print(f"sardonyx {VERSION}", flush=True)
+    except BrokenPipeError:  # nobody reads; what is left in the buffer goes nowhere at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError:  # the command line says what is wrong
         return False
     return True
