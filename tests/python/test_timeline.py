@@ -189,22 +189,27 @@ def test_commands_are_lines_that_drampower_reads(tmp_path: Path) -> None:
     trace, lines = tmp_path / "t.txt", tmp_path / "c.csv"
     # Two lines of one row, then another row of the same bank: two ranks of 16 banks, rows of 8 KiB.
     row = 8192 * 32
-    trace.write_text(f"0x0 READ 0\n0x40 WRITE 100\n{row:#x} READ 4000\n")
+    trace.write_text(f"0x0 READ 0\n0x40 WRITE 100\n{row:#x} READ 4000\n0x40 READ 9000\n")
     made = CliRunner().invoke(
         cli.app,
         ["trace", "convert", str(trace), str(tmp_path / "t.parquet"), "--from", "dramsim3"],
     )
     assert made.exit_code == 0, made.output
     words = ["compare", str(tmp_path / "t.parquet"), "--machine", "ddr4-2400"]
+    words += ["--set", "medium.mapping=row:rank:bank:channel:column"]
     words += ["--out", str(tmp_path / "out"), "--commands", str(lines)]
     ended = CliRunner().invoke(cli.app, [*words, "--designs", "no-encryption"])
     assert ended.exit_code == 0, ended.output
     rows = [line.split(",") for line in lines.read_text().splitlines()]
-    assert all(len(row) == 7 for row in rows) and rows[-1][1] == "END"
+    assert all(len(row) == (8 if row[1] in ("RD", "WR") else 7) for row in rows)
+    assert rows[-1][1] == "END"
     data = [row for row in rows if row[1] in ("ACT", "RD", "WR", "PRE")]
-    assert [row[1] for row in data] == ["ACT", "RD", "WR", "PRE", "ACT", "RD"]
+    words_of_data = ["ACT", "RD", "WR", "PRE", "ACT", "RD", "PRE", "ACT", "RD"]
+    assert [row[1] for row in data] == words_of_data
+    unwritten, written, _, back = [row[7] for row in data if len(row) == 8]
+    assert unwritten == "00" * 64 and len(written) == 128 and back == written != unwritten
     assert {tuple(row[2:5]) for row in data} == {tuple(data[0][2:5])}
-    assert [row[5] for row in data if row[1] == "ACT"] == ["0", "1"]
+    assert [row[5] for row in data if row[1] == "ACT"] == ["0", "1", "0"]
     cycles = [int(row[0]) for row in rows]
     assert cycles == sorted(cycles)
     assert int(data[1][0]) - int(data[0][0]) == 17  # tRCD

@@ -79,7 +79,14 @@ impl CommandsFile {
 
     pub(crate) fn write(&self, lines: CommandLines) -> PyResult<()> {
         let written = lines.finish();
-        written.map_err(|error| bad(format!("{}: {error}", self.path.display())))?;
+        let (count, unknown) =
+            written.map_err(|error| bad(format!("{}: {error}", self.path.display())))?;
+        if unknown > 0 {
+            eprintln!(
+                "{}: {unknown} of {count} commands move bytes that the trace does not have; they are zeros there",
+                self.path.display()
+            );
+        }
         Ok(())
     }
 }

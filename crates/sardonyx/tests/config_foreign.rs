@@ -232,6 +232,7 @@ fn a_machine_of_ramulator_with_presets() {
             ("queues.reads", "32"),
             ("queues.high_watermark", "26"),
             ("queues.low_watermark", "7"),
+            ("queues.scheduler", "fr-fcfs"),
         ],
     );
 }
@@ -251,7 +252,7 @@ fn a_machine_that_ramulator_has_exported() {
         ("geometry.channels", "4"),
         ("geometry.banks", "16"),
         ("geometry.columns", "16"),
-        ("queues.reads", "24"),
+        ("queues.reads", "12"),
         ("queues.page", "open"),
         ("mapping", "row:bank:rank:column:channel"),
     ];
@@ -385,8 +386,199 @@ fn currents_become_energies_where_all_are_there() {
     ] {
         assert!((got.nj() - wanted).abs() < 1e-3, "{got:?} {wanted}");
     }
-    // One current alone says nothing.
-    let other = desk.load("n.ini", DRAMSIM3).unwrap();
-    let preset = Machine::load("ddr4-2400", &[] as &[(&str, &str)]).unwrap();
-    assert_eq!(other.engine.medium.energy, preset.engine.medium.energy);
+    assert!((medium.ranks.active.nj() - 43.0 * 1.2 * 8.0).abs() < 1e-3);
+    // One current alone says nothing, and no other memory's energies stand for it.
+    let medium = desk.load("n.ini", DRAMSIM3).unwrap().engine.medium;
+    let energies = [
+        medium.energy.read,
+        medium.energy.write,
+        medium.ranks.standby,
+    ];
+    assert!(
+        energies.iter().all(|energy| energy.nj() == 0.0),
+        "{energies:?}"
+    );
+}
+
+/// Sixteen channels of 64 reads and 64 writes; a preset's and a reader's bound follow from the machine.
+#[test]
+fn the_ingress_follows_from_the_queues_unless_somebody_sets_it() {
+    let many = DRAMSIM3.replace("channels = 1", "channels = 16");
+    let machine = Desk::new().load("many.ini", &many).unwrap();
+    assert_eq!(machine.engine.ingress, 16 * 128);
+    let load = |name: &str, set: &[(&str, &str)]| Machine::load(name, set).unwrap();
+    assert_eq!(load("hbm3", &[]).engine.ingress, 32 * 64);
+    assert_eq!(load("esd", &[]).engine.ingress, 64);
+    let wide = load("esd", &[("medium.geometry.channels", "8")]);
+    assert_eq!(wide.engine.ingress, 512);
+    assert!(
+        wide.assumed
+            .iter()
+            .any(|assumed| assumed.parameter == "engine.ingress" && assumed.value == "512")
+    );
+    let again = Machine::parse(&wide.to_toml(), "again.toml").unwrap();
+    assert_eq!(again, wide);
+    assert_eq!(load("esd", &[("engine.ingress", "7")]).engine.ingress, 7);
+}
+
+/// A rank of HBM has two device widths a column, one of GDDR has BL.
+#[test]
+fn a_column_of_dramsim3_is_as_wide_as_its_protocol_says() {
+    let desk = Desk::new();
+    let part = |protocol: &str, columns: &str, width: &str, bl: &str, size: &str| {
+        let text = DRAMSIM3
+            .replace("protocol = DDR4", &format!("protocol = {protocol}"))
+            .replace("columns = 1024", &format!("columns = {columns}"))
+            .replace("bus_width = 64", &format!("bus_width = {width}"))
+            .replace("BL = 8", &format!("BL = {bl}"))
+            .replace("channel_size = 16384", &format!("channel_size = {size}"));
+        desk.load("part.ini", &text).unwrap()
+    };
+    for (machine, lines) in [
+        (part("HBM2", "64", "128", "4", "2048"), "32"),
+        (part("GDDR6", "128", "32", "16", "8192"), "128"),
+    ] {
+        has(
+            &machine,
+            &[("geometry.ranks", "1"), ("geometry.columns", lines)],
+        );
+    }
+}
+
+#[test]
+fn nvmain_closes_rows_and_refreshes_unless_its_file_says_otherwise() {
+    let desk = Desk::new();
+    let page = |more: &str| {
+        let machine = desk.load("pcm.config", &format!("{NVMAIN}{more}"));
+        is(&machine.unwrap(), "medium.queues.page")
+    };
+    assert_eq!(page(""), "closed");
+    assert_eq!(page("ClosePage 0\n"), "open");
+    let said = desk.load(
+        "two.config",
+        &format!("{NVMAIN}CONFIG_CHANNEL1 fast.config\n"),
+    );
+    assert_eq!(
+        said.unwrap_err(),
+        "two.config, line 25, CONFIG_CHANNEL1: the channel's timings are in fast.config, and channels that differ are \
+         not read; give the file of one channel"
+    );
+}
+
+/// NVMain's energies of an access are the file's; without them there are none, not another memory's.
+#[test]
+fn the_energies_of_nvmains_file_are_its_own() {
+    let desk = Desk::new();
+    let own = "EnergyModel energy\nErd 20.0\nEopenrd 0.5\nEwr 80.0\nEref 3\nEactstdby 0.1\n";
+    let medium = desk.load("ram.config", &format!("{NVMAIN}{own}"));
+    let medium = medium.unwrap().engine.medium;
+    for (got, wanted) in [
+        (medium.energy.read, 20.5),
+        (medium.energy.row_hit_read, 0.5),
+        (medium.energy.write, 100.0),
+        (medium.ranks.row_hit_write, 80.0),
+        (medium.ranks.refresh, 24.0), // of 8 banks
+        (medium.ranks.standby, 0.0),
+        (medium.ranks.active, 40.0), // of 400 cycles
+    ] {
+        assert!((got.nj() - wanted).abs() < 1e-6, "{got:?} {wanted}");
+    }
+    let none = desk.load("none.config", NVMAIN).unwrap().engine.medium;
+    assert_eq!(none.energy.read.nj(), 0.0);
+    let currents =
+        "Voltage 1.5\nEIDD0 85\nEIDD2N 37\nEIDD3N 40\nEIDD4R 160\nEIDD4W 165\nEIDD5B 200\n";
+    let medium = desk.load("ddr.config", &format!("{NVMAIN}{currents}"));
+    let read = medium.unwrap().engine.medium.energy.row_hit_read;
+    assert!((read.nj() - 120.0 * 4.0 * 2.5 * 1.5 * 8e-3).abs() < 1e-3);
+}
+
+/// All rows of a bank are refreshed in tREFW, RefreshRows at once; timings may have units.
+#[test]
+fn nvmains_refreshes_and_units() {
+    let desk = Desk::new();
+    let more = "UseRefresh true\ntREFW 64ms\nRefreshRows 8\ntRFC 267.5ns\nOffChipLatency 4\n";
+    let machine = desk.load("units.config", &format!("{NVMAIN}{more}"));
+    let wanted = [
+        ("timing.tREFI", "3125"), // 25.6 million cycles for 8,192 groups
+        ("timing.tRFC", "107"),
+        ("timing.off_chip", "4"),
+    ];
+    has(&machine.unwrap(), &wanted);
+    let said = desk.load("x.config", &format!("{NVMAIN}tRFC 5wk\n"));
+    assert!(said.is_err());
+}
+
+/// What is no memory's own controller is no memory of ours, and a name that the simulator lacks is a slip.
+#[test]
+fn caches_before_a_memory_and_unknown_names_are_refused() {
+    let desk = Desk::new();
+    for (name, text, wanted) in [
+        (
+            "a.config",
+            format!("{NVMAIN}MEM_CTL DRC\n"),
+            "MEM_CTL: DRC is no memory's own controller",
+        ),
+        (
+            "b.config",
+            format!("{NVMAIN}Decoder Migrator\n"),
+            "Decoder: Migrator moves data between memories",
+        ),
+        (
+            "c.config",
+            format!("{NVMAIN}tRDC 9\n"),
+            "tRDC: NVMain has no such entry",
+        ),
+        (
+            "d.ini",
+            format!("{DRAMSIM3}que_size = 4\n"),
+            "system.que_size: DRAMsim3 has no such entry",
+        ),
+        (
+            "e.yaml",
+            RAMULATOR.replace("nRCD: 18", "nRDC: 18"),
+            "timing.nRDC: Ramulator has no such entry",
+        ),
+    ] {
+        let said = desk.load(name, &text).unwrap_err();
+        assert!(said.contains(wanted), "{said}");
+    }
+}
+
+/// Further channels that are as the first are no entries of their own; others are refused.
+#[test]
+fn channels_of_an_exported_file_are_alike() {
+    let desk = Desk::new();
+    let channel = |first: u64| {
+        format!(
+            r#"{{"dram": {{"impl": "HBM3", "org": {{"dq": 32, "count": [1, 2, 1, 4, 4, 16384, 256]}}, "channel_width": 32,
+            "timing": [6400, 4, {first}, 62, 30, 52, 90, 144, 66, 18, 20, 4, 8, 6, 8, 10, 14, 20, 40, 48, 2, 832, 640, 832,
+            640, 16, 12480, 780, 312]}}}}"#
+        )
+    };
+    let file = |channels: [String; 2]| {
+        format!(
+            r#"{{"memory_system": {{"controllers": [{}]}}}}"#,
+            channels.join(",")
+        )
+    };
+    let machine = desk
+        .load("hbm3.json", &file([channel(40), channel(40)]))
+        .unwrap();
+    let wanted = [
+        ("geometry.channels", "4"),
+        ("geometry.groups", "4"),
+        ("geometry.columns", "16"),
+        ("timing.tBURST", "8"),
+        ("timing.tCL", "40"),
+        ("timing.tRTRS", "16"), // nRTW 40 less 40 + 4 - 20
+        ("queues.reads", "16"),
+    ];
+    has(&machine, &wanted);
+    let said = desk
+        .load("two.json", &file([channel(40), channel(44)]))
+        .unwrap_err();
+    assert!(
+        said.contains("44 here and 40 in the first channel"),
+        "{said}"
+    );
 }

@@ -87,7 +87,7 @@ fn nvmain_a_differs_from_esd_only_where_nvmain_does() {
     assert_eq!(nvmain.engine.medium.geometry, esd.engine.medium.geometry);
     let queues = &nvmain.engine.medium.queues;
     assert!(!queues.idle_writes && !queues.forwarding && !queues.coalescing);
-    assert_eq!(queues.scheduler, Scheduler::FrFcfs { starvation: 4 });
+    assert_eq!(queues.scheduler, Scheduler::FrFcfsCap { starvation: 4 });
     assert_eq!((queues.high_watermark, queues.low_watermark), (32, 16));
     assert!(!nvmain.settings.get(&ENABLED));
     assert!(

@@ -82,7 +82,8 @@ fn queues() -> impl Strategy<Value = Queues> {
             coalescing: flags[2],
             refill_in_drain: flags[3],
             scheduler: match starvation {
-                Some(starvation) => Scheduler::FrFcfs { starvation },
+                Some(0) => Scheduler::FrFcfs,
+                Some(starvation) => Scheduler::FrFcfsCap { starvation },
                 None => Scheduler::Fcfs,
             },
             page: match flags[4] {

@@ -11,10 +11,10 @@ use crate::medium::levelling::{FIRST_MOVE, REGION_LINES, REGISTERS, SCHEME, WRIT
 use crate::medium::link::{FIRST, LinkParams};
 use crate::medium::mapping::MAPPING;
 use crate::medium::params::{
-    ADDRESSES, ARRIVALS, AccessEnergy, BankGroups, COPIES_SKEW, CRASH_CACHED, CRASH_FIRST,
-    CRASH_SHORT, CRASH_SPARE, CachesParams, CoreParams, EngineParams, GROUP_MERGING, Geometry,
-    MediumParams, PAST, PROGRAMS_FIRST, PROGRAMS_SKEW, Queues, REMERGING, RankEnergy, Think,
-    Timing, UnitParams,
+    ADDRESSES, ARRIVALS, AccessEnergy, BANK_WINDOW, BankGroups, COPIES_SKEW, CRASH_CACHED,
+    CRASH_FIRST, CRASH_SHORT, CRASH_SPARE, CachesParams, CoreParams, EngineParams, GROUP_MERGING,
+    Geometry, MediumParams, PAST, PROGRAMS_FIRST, PROGRAMS_SKEW, Queues, REMERGING, RankEnergy,
+    Think, Timing, UnitParams,
 };
 use crate::medium::pausing::{ITERATIONS, POLICY, THRESHOLD, TIMES};
 use crate::settings::{Allowed, Key, Row};
@@ -40,6 +40,7 @@ static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         BankGroups::ROWS,
         Queues::ROWS,
         std::slice::from_ref(&GROUP_MERGING.row),
+        std::slice::from_ref(&BANK_WINDOW.row),
         std::slice::from_ref(&REMERGING.row),
         BufferParams::ROWS,
         std::slice::from_ref(&VICTIM.row),

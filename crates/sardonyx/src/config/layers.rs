@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 
 use crate::line::LINE_BYTES;
-use crate::medium::params::{CachesParams, CoreParams, EngineParams, STARVATION, Scheduler};
+use crate::medium::params::{
+    CachesParams, CoreParams, EngineParams, INGRESS, MAX_INGRESS, STARVATION, Scheduler,
+};
 use crate::settings::{Allowed, MAX_ENERGY_NJ, MAX_LATENCY_PS, Origin, Row, Settings, Value};
 use crate::units::{Energy, Time};
 
@@ -16,9 +18,11 @@ use super::names::Form;
 use super::presets::{self, Preset};
 use super::ranges::{self, WrittenValue};
 use super::read::{self, Document, Raw, Setting};
-use super::{Assumed, Machine, check, write};
+use super::{Assumed, Machine, Range, check, write};
 
 const SET: &str = "--set";
+/// The read and write entries of `esd`.
+const LEAST_INGRESS: u64 = 64;
 /// Presets extend each other in a chain of this length, at most.
 const MAX_DEPTH: usize = 4;
 
@@ -139,6 +143,7 @@ impl Layers {
             let value = match (self.settings.get(key.name), key.default) {
                 (Some(setting), _) => checked(key, setting, &settings)?,
                 (None, Some((default, _))) => default,
+                (None, None) if key.name == INGRESS => continue, // derived from the queues, below
                 // A threshold of a scheduler that has none.
                 (None, None) if key.name == STARVATION && !has_starvation(&settings) => continue,
                 (None, None) => return Err(self.missing(key)),
@@ -147,6 +152,9 @@ impl Layers {
         }
         if !has_starvation(&settings) {
             settings.remove(STARVATION);
+        }
+        if settings.find(INGRESS).is_none() {
+            settings.put(INGRESS, Value::Int(ingress(queue_entries(&settings))));
         }
         for key in keys::all()
             .filter(|key| !key.matters(&settings))
@@ -213,6 +221,9 @@ impl Layers {
             _ => None,
         };
         let value = settings.find(key.name)?;
+        if key.name == INGRESS && !is_set {
+            return Some(Ok(derived_ingress(queue_entries(settings))));
+        }
         let (why, range) = match (stated, default) {
             (Some((why, Some(range), place)), _) => {
                 match ranges::of_file(key, value, range, place, settings) {
@@ -253,7 +264,8 @@ impl Layers {
 
     fn missing(&self, key: &Row) -> ConfigError {
         let all = keys::all()
-            .filter(|key| key.default.is_none() && !self.settings.contains_key(key.name))
+            .filter(|key| key.default.is_none() && key.name != INGRESS)
+            .filter(|key| !self.settings.contains_key(key.name))
             .count();
         let others = match all - 1 {
             0 => String::new(),
@@ -275,8 +287,37 @@ fn stem(file: &str) -> String {
     stem.unwrap_or(file.as_ref()).to_string_lossy().into_owned()
 }
 
+/// The reads and data writes that the queues of all channels hold together.
+fn queue_entries(settings: &Settings) -> u64 {
+    let count = |key: &str| settings.named::<u64>(&format!("medium.{key}"));
+    count("geometry.channels") * (count("queues.reads") + count("queues.writes"))
+}
+
+/// At least the entries of `esd`: smaller queues stop requests themselves.
+fn ingress(queued: u64) -> u64 {
+    queued.clamp(LEAST_INGRESS, MAX_INGRESS)
+}
+
+fn derived_ingress(queued: u64) -> Assumed {
+    let entries = ingress(queued);
+    Assumed {
+        parameter: INGRESS.to_owned(),
+        value: entries.to_string(),
+        why: "no source; as many as the read and write queues hold together".to_owned(),
+        range: Some(Range::Between {
+            low: (entries / 4).max(1).to_string(),
+            high: (entries * 4).min(MAX_INGRESS).to_string(),
+            whole: true,
+            why: format!("a quarter and four times; the queues of the medium hold {queued}"),
+        }),
+    }
+}
+
 fn has_starvation(settings: &Settings) -> bool {
-    settings.named::<Scheduler>("medium.queues.scheduler") != Scheduler::Fcfs
+    matches!(
+        settings.named::<Scheduler>("medium.queues.scheduler"),
+        Scheduler::FrFcfsCap { .. }
+    )
 }
 
 /// Computes the value that `setting` gives `key`, within the key's range. If the key needs the memory's clock, `before`

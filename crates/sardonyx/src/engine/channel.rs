@@ -73,6 +73,7 @@ pub(crate) struct Channel {
     clock: u64,
     decoder: Decoder,
     queues: Queues,
+    bank_window: usize,
     lists: [Lists; 2],
     used: [usize; 3],
     capacity: [usize; 3],
@@ -107,6 +108,7 @@ impl Channel {
             decoder: Decoder::new(&params.geometry, params.mapping),
             capacity: [queues.reads, queues.writes, queues.counter_writes],
             queues,
+            bank_window: params.bank_window,
             lists: [Lists::new(), Lists::new()],
             used: [0; 3],
             unready: 0,
@@ -356,6 +358,14 @@ impl Channel {
         }
     }
 
+    pub fn active(&self, cycle: u64) -> u64 {
+        self.banks.active(cycle)
+    }
+
+    pub fn forget_active(&mut self, cycle: u64) {
+        self.banks.forget_active(cycle);
+    }
+
     pub fn interruptions(&self) -> Option<Interruptions> {
         self.pausing.as_ref().map(|pausing| pausing.count)
     }
@@ -525,7 +535,8 @@ impl Channel {
         let lists = &self.lists[list];
         let mut banks = lists.banks() & !self.banks.refreshing();
         let starvation = match self.queues.scheduler {
-            Scheduler::FrFcfs { starvation } => starvation,
+            Scheduler::FrFcfs => u32::MAX,
+            Scheduler::FrFcfsCap { starvation } => starvation,
             Scheduler::Fcfs => {
                 // In strict order nothing passes the oldest access, though its bank be busy. Only accesses to banks
                 // that wait for a refresh are passed.
@@ -540,7 +551,11 @@ impl Channel {
         while banks != 0 {
             let bank = banks.trailing_zeros() as usize;
             banks &= banks - 1;
-            let (head, hit) = (lists.head(bank), lists.hit(bank));
+            let hit = match self.bank_window {
+                0 => lists.hit(bank),
+                window => lists.hit_within(bank, window),
+            };
+            let head = lists.head(bank);
             let (class, entry) = match self.banks.open_row(bank) {
                 None => (3, head),
                 Some(row) if self.banks.hits(bank) >= starvation => match lists.miss(bank, row) {

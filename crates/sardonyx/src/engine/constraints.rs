@@ -4,6 +4,7 @@
 
 use sardonyx_base::lanes::not_above;
 
+use super::activity::Activity;
 use super::channel::NEVER;
 use crate::medium::params::{BankGroups, MAX_BANKS, MediumParams, Timing};
 use crate::plan::command::CommandKind;
@@ -149,6 +150,8 @@ pub(crate) struct Banks {
     refreshing: u64,
     opening: u64,
     bus_used: u64,
+    /// If an open row takes another current than closed ones.
+    activity: Option<Box<Activity>>,
 }
 
 impl Banks {
@@ -196,6 +199,8 @@ impl Banks {
             refreshing: 0,
             opening: 0,
             bus_used: 0,
+            activity: (params.ranks.active != params.ranks.standby)
+                .then(|| Box::new(Activity::new())),
             timing,
         }
     }
@@ -306,6 +311,7 @@ impl Banks {
     pub fn precharge(&mut self, bank: usize, cycle: u64) {
         self.bus_used = cycle + 1;
         let closed = cycle + self.timing.tRP;
+        self.closes(bank, cycle);
         let next = &mut self.bank_mut(bank).next;
         next[ACT] = next[ACT].max(closed);
         self.want(bank, ACT);
@@ -315,6 +321,9 @@ impl Banks {
     #[inline(always)]
     pub fn activate(&mut self, bank: usize, cycle: u64, column: usize) {
         self.bus_used = cycle + 1;
+        if let Some(activity) = &mut self.activity {
+            activity.opens(bank >> self.rank_shift, cycle);
+        }
         let timing = &self.timing;
         let next = &mut self.banks[bank % MOST].next;
         next[READ] = next[READ].max(cycle + timing.tRCD);
@@ -439,8 +448,10 @@ impl Banks {
         next[READ] = next[READ].max(cycle + same[1]);
         next[WRITE] = next[WRITE].max(cycle + same[2]);
         if closes {
-            next[ACT] = next[ACT].max(next[PRE] + self.timing.tRP);
+            let closed = next[PRE];
+            next[ACT] = next[ACT].max(closed + self.timing.tRP);
             self.bank_mut(bank).row = None;
+            self.closes(bank, closed);
         }
         let limits = self.limits.chunks_exact_mut(4);
         for (index, next) in limits.take(self.group_count).enumerate() {
@@ -506,9 +517,12 @@ impl Banks {
             _ => self.timing.tRFC,
         };
         let banks = self.set(set);
-        for bank in &mut self.banks[banks.clone()] {
-            bank.row = None;
-            bank.next[ACT] = bank.next[ACT].max(at + free);
+        for bank in banks.clone() {
+            if self.bank_mut(bank).row.take().is_some() {
+                self.closes(bank, at);
+            }
+            let next = &mut self.bank_mut(bank).next;
+            next[ACT] = next[ACT].max(at + free);
         }
         if kind == CommandKind::Refresh {
             self.refreshing &= !mask(&banks);
@@ -518,6 +532,25 @@ impl Banks {
             }
         }
         Some((set, at, kind))
+    }
+
+    #[inline]
+    fn closes(&mut self, bank: usize, cycle: u64) {
+        if let Some(activity) = &mut self.activity {
+            activity.closes(bank >> self.rank_shift, cycle);
+        }
+    }
+
+    /// Cycles before `cycle` in which ranks had open rows, summed, where that is counted.
+    pub fn active(&self, cycle: u64) -> u64 {
+        let activity = self.activity.as_ref();
+        activity.map_or(0, |activity| activity.until(cycle))
+    }
+
+    pub fn forget_active(&mut self, cycle: u64) {
+        if let Some(activity) = &mut self.activity {
+            activity.forget(cycle);
+        }
     }
 
     pub fn refresh_period(&self) -> u64 {

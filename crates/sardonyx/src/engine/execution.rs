@@ -322,6 +322,9 @@ impl Engine {
             (self.cycle, self.cycle_began) = (outcome.cycle, self.now);
             if self.plan.observers.any() {
                 self.tell_commands(index);
+                if let Some(issued) = outcome.issued {
+                    self.tell_bytes(index, issued.bank);
+                }
             }
             if SPECIAL && let Some(turned) = self.channels[index].turned.take() {
                 self.turned(index, turned);
@@ -438,6 +441,23 @@ impl Engine {
         for command in issued.into_iter().flat_map(|commands| commands.drain(..)) {
             self.plan.observers.tell(|one| one.command(&command));
         }
+    }
+
+    /// Tells the bytes of the column command that went to the bank, the last of the channel's commands. A read comes
+    /// after the line's earlier writes are in the array.
+    #[cold]
+    fn tell_bytes(&mut self, index: usize, bank: usize) {
+        if !self.plan.observers.of_commands() {
+            return;
+        }
+        let access = self.channels[index].transaction(bank);
+        let record = self.plan.steps.get(access.step);
+        let contents = &self.plan.contents;
+        let line = match access.direction == Direction::Write as usize {
+            true => Some(contents.overlay.payload(record.link as u32).line),
+            false => contents.image.read(Place(access.place)),
+        };
+        self.plan.observers.tell(|one| one.moves(line.as_ref()));
     }
 
     #[inline]

@@ -4,6 +4,7 @@
 //! Every event comes from a *source* whose times only grow (a unit's results, a channel's returning
 //! data ...), so the next event is the earliest of a dozen sources' heads. Only timers need a heap.
 
+mod activity;
 pub(crate) mod booking;
 mod buffer;
 mod cells;
@@ -584,6 +585,13 @@ impl Engine {
         })
     }
 
+    /// For how long ranks had open rows up to `until`, summed; zero where that takes what closed rows take.
+    pub fn active(&self, until: Time) -> Time {
+        let cycle = until.ps() / self.clock;
+        let cycles = self.channels.iter().map(|channel| channel.active(cycle));
+        Time::from_ps(cycles.sum::<u64>() * self.clock)
+    }
+
     /// Array writes of each place, without moves; `None` without wear levelling.
     pub fn worn(&self) -> Option<&FxHashMap<u64, u64>> {
         self.plan.worn.as_ref()
@@ -622,6 +630,10 @@ impl Engine {
             (bank.accesses, bank.busy) = (0, Time::ZERO);
         }
         self.channels.iter_mut().for_each(Channel::forget_blocks);
+        let cycle = self.now / self.clock;
+        for channel in &mut self.channels {
+            channel.forget_active(cycle);
+        }
         let channels = self.channels.iter_mut();
         channels.for_each(Channel::forget_interruptions);
         if let Some(cells) = &mut self.cells {

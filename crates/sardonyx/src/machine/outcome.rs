@@ -264,7 +264,14 @@ fn figures(sim: &Finished) -> Figures {
     out.put(&time::BANDWIDTH, bandwidth);
     let service = [Direction::Read, Direction::Write].map(|kind| memory.service(kind));
     let params = &sim.machine.engine.medium;
-    energies(&mut out, params, total.energy, &service, simulated);
+    let active = memory.active(port.last_answer);
+    energies(
+        &mut out,
+        params,
+        total.energy,
+        &service,
+        [simulated, active],
+    );
     served(&service, &mut out);
     through_buffer(memory, params, service[1].accesses, &mut out);
     wear(sim, simulated, &mut out);
@@ -362,7 +369,7 @@ fn energies(
     medium: &MediumParams,
     booked: Energy,
     service: &[Service; 2],
-    simulated: Time,
+    [simulated, active]: [Time; 2],
 ) {
     let ranks = (medium.geometry.channels * medium.geometry.ranks) as f64;
     let refresh = match medium.timing.tREFI {
@@ -370,7 +377,13 @@ fn energies(
         cycles => simulated.ns() / (cycles as f64 * medium.timing.clock.ns()),
     };
     let refresh = refresh * ranks * medium.ranks.refresh.nj();
-    let standby = simulated.ns() * 1e-3 * ranks * medium.ranks.standby.nj();
+    // Writes may keep rows open after the last answer.
+    let (all, active) = (
+        simulated.ns() * ranks,
+        active.ns().min(simulated.ns() * ranks),
+    );
+    let standby = (all - active) * 1e-3 * medium.ranks.standby.nj()
+        + active * 1e-3 * medium.ranks.active.nj();
     let opening = |miss: Energy, hit: Energy, service: &Service| {
         let misses = service.accesses - service.row_hits;
         misses as f64 * (miss.nj() - hit.nj()).max(0.0)

@@ -431,6 +431,11 @@ impl Memory {
     }
 
     /// How often reads have interrupted array writes; `None` where they do not.
+    pub fn active(&self, until: Time) -> Time {
+        self.engine.active(until)
+    }
+
+    /// See [`Engine::interruptions`].
     pub fn interruptions(&self) -> Option<Interruptions> {
         self.engine.interruptions()
     }

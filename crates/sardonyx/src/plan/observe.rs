@@ -8,7 +8,7 @@ use super::journal::{CacheStore, Handled, Logged, Mark, MediumWrite, OnChip, Sea
 use super::performed::{Part, Performed};
 use super::request::{Answer, Asked, Request};
 use super::steps::Step;
-use crate::line::Logical;
+use crate::line::{Line, Logical};
 use crate::mechanisms::{Mechanism, Value};
 use crate::units::Time;
 
@@ -54,6 +54,9 @@ pub trait Observer: Any + Send {
 
     /// A channel has issued a command; those of a channel come in order.
     fn command(&mut self, _command: &Command) {}
+
+    /// The bytes that the column command told last moves over the bus: `None` if nobody knows them.
+    fn moves(&mut self, _line: Option<&Line>) {}
 
     /// A step has ended; of a medium access the commands have been told before.
     fn performed(&mut self, _performed: &Performed) {}

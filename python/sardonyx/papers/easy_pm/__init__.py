@@ -158,7 +158,7 @@ CHOICES = (
 ALONE = (
     Choice("address mapping", "medium.mapping", (CHOICES[3].values[0], "dramsim2-4"), JUDGED),
     Choice("merging again", "medium.queues.remerging", (False, True), JUDGED),
-    Choice("scheduler", "medium.queues.scheduler", ("fr-fcfs", "fcfs"), JUDGED),
+    Choice("scheduler", "medium.queues.scheduler", ("fr-fcfs-cap", "fcfs"), JUDGED),
     Choice("coalescing", "medium.queues.coalescing", (True, False), JUDGED),
     Choice("banks", "medium.geometry.banks", (8, 16), JUDGED),
 )

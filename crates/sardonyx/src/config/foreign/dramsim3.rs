@@ -3,26 +3,85 @@
 use std::collections::BTreeMap;
 
 use super::super::error::{ConfigError, Result};
-use super::{Entries, Foreign, MachineKeys, PlacedValue, order};
+use super::{Currents, Entries, Foreign, MachineKeys, PlacedValue, order};
 
 const LINE: u64 = 64;
 /// Entries that the C library's interface reads itself begin like this.
 const OURS: &str = "sardonyx.";
-/// Protocols that begin like this have bank groups.
-const GROUPED: [&str; 7] = ["DDR4", "DDR5", "GDDR5", "GDDR5X", "GDDR6", "HBM", "HBM2"];
-/// Entries that concern DRAMsim3's output and models that no figure here has.
-const SILENT: [&str; 4] = [
-    "other.epoch_period",
-    "other.output_level",
-    "other.output_prefix",
+/// Entries that change no figure: of DRAMsim3's output; of temperatures, which change no timing there; of a Hybrid
+/// Memory Cube's links in other protocols' files; of self-refresh, which is off unless `enable_self_refresh` says so; and
+/// those that its own files have and its `configuration.cc` does not read, or reads and does not use.
+const WITHOUT_EFFECT: &[&str] = &[
+    "other.*",
+    "thermal.*",
+    "hmc.*",
     "dram_structure.device_width",
+    "dram_structure.num_dies",
+    "system.sref_threshold",
+    "system.write_buf_size",
+    "system.aggressive_precharging_enabled",
+    "timing.tCKE",
+    "timing.tCKESR",
+    "timing.tCKSRE",
+    "timing.tXS",
+    "timing.tXP",
+    "timing.tRPRE",
+    "timing.tWPRE",
+    "timing.tWR2",
+    "timing.tRFC2",
+    "timing.tRFC4",
+    "timing.tRFCb",
+    "timing.tREFIb",
+    "timing.tRFCPB",
+    "timing.tRTP_S",
+    "timing.tRTP_L",
+    "timing.tRREFD",
+    "timing.tCWD",
+    "timing.tCMD",
+    "timing.tCAS",
+    "timing.REFI",
+    "timing.REFRESH_PERIOD",
+    "timing.activation_window_depth",
+    "timing.ideal_memory_latency",
+    "timing.tRCD",
+    "timing.tRCDRD",
+    "timing.tRCDWR",
+    // Without bank groups.
+    "timing.tCCD_L",
+    "timing.tRRD_L",
+    "timing.tWTR_L",
+    "power.IPP0",
+    "power.IDD1",
+    "power.IDD2P",
+    "power.IDD2Q",
+    "power.IDD3P",
+    "power.IDD3Pf",
+    "power.IDD3Ps",
+    "power.IDD5",
+    "power.IDD5PB",
+    "power.IDD6",
+    "power.IDD6L",
+    "power.IDD6x",
+    "power.IDD7",
+];
+const LEFT_OUT: &[(&str, &str)] = &[
+    (
+        "system.queue_structure",
+        "writes drain from one queue, where DRAMsim3 moves them to queues of banks",
+    ),
+    (
+        "dram_structure.hbm_dual_cmd",
+        "a channel sends one command a cycle",
+    ),
+    ("timing.tPPD", "precharges may follow each other at once"),
+    ("timing.t32AW", "no window of 32 activates"),
 ];
 
 pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
     let entries = Entries::new(file, parse(text, file)?);
     let protocol = entries.word("dram_structure.protocol", "DDR3");
-    let groups = entries.count("dram_structure.bankgroups", 2)?;
-    let grouped = GROUPED.contains(&protocol.as_str()) && groups > 1;
+    let groups = bank_groups(&entries)?;
+    let grouped = groups > 1;
     if protocol == "HMC" {
         let problem = "a Hybrid Memory Cube has links and vaults of its own".to_owned();
         return entries.fault(
@@ -52,17 +111,51 @@ pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
             "a line of {LINE} bytes is {bursts} of its transactions, one after the other"
         ));
     }
-    timing(&entries, &mut keys, (bl, bursts), grouped)?;
+    // Data move twice in a clock of most, and 4, 8 or 16 times in that of GDDR.
+    let moves = match protocol.as_str() {
+        "GDDR5" => 4,
+        "GDDR5X" => 8,
+        "GDDR6" => 16,
+        _ => 2,
+    };
+    let burst = (bl / moves).max(1);
+    refreshes(&entries, &mut keys)?;
+    timing(&entries, &mut keys, (burst, bursts), grouped)?;
     geometry(&entries, &mut keys, (bl, bus, bursts), grouped)?;
-    queues(&entries, &mut keys)?;
-    power(&entries, &mut keys, (bl, bus, bursts))?;
-    Ok(keys.finish("DRAMsim3", "ddr4-2400", &SILENT))
+    queues(&entries, &mut keys, bursts)?;
+    power(&entries, &mut keys, (burst * bursts, bus))?;
+    keys.finish("DRAMsim3", "ddr4-2400", WITHOUT_EFFECT, LEFT_OUT)
+}
+
+/// The bank groups of a rank; GDDR may have them off.
+fn bank_groups(entries: &Entries) -> Result<u64> {
+    let groups = entries.count("dram_structure.bankgroups", 2)?;
+    let enabled = entries.word("dram_structure.bankgroup_enable", "true");
+    Ok(if enabled.eq_ignore_ascii_case("false") {
+        1
+    } else {
+        groups
+    })
+}
+
+fn refreshes(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
+    let policy = entries.word("system.refresh_policy", "RANK_LEVEL_STAGGERED");
+    if !policy.starts_with("RANK_LEVEL") {
+        let said = format!("{policy}: a refresh is of a whole rank here, each tREFI");
+        keys.notes.push(said);
+    }
+    let sleeps = entries.word("system.enable_self_refresh", "false");
+    if sleeps.eq_ignore_ascii_case("true") {
+        let said = "enable_self_refresh: idle ranks stand by here and do not refresh themselves";
+        keys.notes.push(said.to_owned());
+    }
+    Ok(())
 }
 
 fn timing(
     entries: &Entries,
     keys: &mut MachineKeys,
-    (bl, bursts): (u64, u64),
+    (burst, bursts): (u64, u64),
     grouped: bool,
 ) -> Result<()> {
     let clock = entries.real("timing.tCK")?.unwrap_or(1.0);
@@ -78,30 +171,20 @@ fn timing(
         additive + entries.whole("timing.CWL", 12)?,
         "timing.CWL",
     );
-    keys.put(
-        "timing.tBURST",
-        (bl / 2).max(1) * bursts,
-        "dram_structure.BL",
-    );
-    for (ours, short, long, otherwise) in [
-        ("tCCD", "tCCD_S", "tCCD_L", 4),
-        ("tRRD", "tRRD_S", "tRRD_L", 4),
-        ("tWTR", "tWTR_S", "tWTR_L", 5),
-    ] {
-        let times = if ours == "tCCD" { bursts } else { 1 };
-        let from = |name: &str| format!("timing.{name}");
-        let of_any = from(if grouped { short } else { long });
-        let cycles = entries.whole(&of_any, otherwise)?;
-        keys.put(&from(ours), cycles * times, &of_any);
+    keys.put("timing.tBURST", burst * bursts, "dram_structure.BL");
+    for (name, otherwise) in [("tCCD", [4, 6]), ("tRRD", [4, 4]), ("tWTR", [5, 5])] {
+        let times = if name == "tCCD" { bursts } else { 1 };
+        let [short, long] = ["S", "L"].map(|of| format!("timing.{name}_{of}"));
+        let cycles = entries.whole(&short, otherwise[0])?;
+        keys.put(&format!("timing.{name}"), cycles * times, &short);
         if grouped {
-            let cycles = entries.whole(&from(long), otherwise)?;
-            keys.put(&from(&format!("{ours}_L")), cycles * times, &from(long));
+            let cycles = entries.whole(&long, otherwise[1])?;
+            keys.put(&long, cycles * times, &long);
         }
     }
     for (name, otherwise) in [
         ("tRP", 10),
         ("tRAS", 24),
-        ("tRTP", 5),
         ("tRTRS", 2),
         ("tFAW", 50),
         ("tWR", 10),
@@ -110,6 +193,11 @@ fn timing(
     ] {
         keys.same(name, &format!("timing.{name}"), otherwise)?;
     }
+    // Here a precharge waits from the read's column slot on, there from its command.
+    let column = entries.whole("timing.tCCD_S", 4)? * bursts;
+    let to_precharge = additive + entries.whole("timing.tRTP", 5)?;
+    let slot = (column + to_precharge).saturating_sub(burst * bursts);
+    keys.put("timing.tRTP", slot, "timing.tRTP");
     let (read, write) = match entries.all.contains_key("timing.tRCDRD") {
         true => ("timing.tRCDRD", "timing.tRCDWR"),
         false => ("timing.tRCD", "timing.tRCD"),
@@ -134,8 +222,9 @@ fn geometry(
 ) -> Result<()> {
     let groups = entries.count("dram_structure.bankgroups", 2)?;
     let banks = groups * entries.count("dram_structure.banks_per_group", 2)?;
+    let groups = if grouped { groups } else { 1 };
     let rows = entries.count("dram_structure.rows", 1 << 16)?;
-    let columns = entries.count("dram_structure.columns", 1 << 10)?;
+    let columns = entries.count("dram_structure.columns", 1 << 10)? * column_widths(entries, bl);
     let lines = columns / bl.max(1) / bursts;
     if lines == 0 {
         let problem = format!("a row of {columns} columns holds no line of {LINE} bytes");
@@ -157,12 +246,20 @@ fn geometry(
     );
     keys.put("geometry.ranks", ranks, "system.channel_size");
     keys.put("geometry.banks", banks, "dram_structure.bankgroups");
-    if grouped {
-        keys.put("geometry.groups", groups, "dram_structure.bankgroups");
-    }
+    keys.put("geometry.groups", groups, "dram_structure.bankgroups");
     keys.put("geometry.rows", rows, "dram_structure.rows");
     keys.put("geometry.columns", lines, "dram_structure.columns");
     mapping(entries, keys)
+}
+
+/// The widths of the bus in a column of the file: its `configuration.cc` doubles the columns of HBM, and multiplies
+/// GDDR's by BL.
+fn column_widths(entries: &Entries, bl: u64) -> u64 {
+    match entries.word("dram_structure.protocol", "DDR3").as_str() {
+        "HBM" | "HBM2" => 2,
+        "GDDR5" | "GDDR5X" | "GDDR6" => bl,
+        _ => 1,
+    }
 }
 
 fn mapping(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
@@ -194,17 +291,29 @@ fn mapping(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
     Ok(())
 }
 
-/// Sizes the queues. DRAMsim3 moves transactions to a queue of commands for each bank, where writes wait as well. Here
-/// writes stay in one queue, which gets the room of both. The watermark was fitted to DRAMsim3's curves
-/// (docs/hosts/simulators.md).
-fn queues(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
+/// Sizes the queues. DRAMsim3 moves transactions to a queue of commands for each bank, in which row hits are looked for
+/// and where writes wait as well. Here reads have the room of two of these besides, and writes stay in one queue, which
+/// gets the room of both. The rooms and the watermark were fitted to DRAMsim3's curves (docs/hosts/agreement.md).
+fn queues(entries: &Entries, keys: &mut MachineKeys, bursts: u64) -> Result<()> {
     const QUEUE: &str = "system.trans_queue_size";
     let closed = entries.word("system.row_buf_policy", "OPEN_PAGE") == "CLOSE_PAGE";
     let page = if closed { "closed" } else { "open" };
     keys.put("queues.page", page, "system.row_buf_policy");
-    let queue = entries.count(QUEUE, 32)?;
+    if entries
+        .word("system.unified_queue", "false")
+        .eq_ignore_ascii_case("true")
+    {
+        let said = "unified_queue: reads and writes have queues of their own here";
+        keys.notes.push(said.to_owned());
+    }
+    const OF_BANKS: &str = "system.cmd_queue_size";
+    // An entry is a burst.
+    let queue = (entries.count(QUEUE, 32)? / bursts).max(4);
+    let of_bank = (entries.count(OF_BANKS, 16)? / bursts).max(1);
+    keys.put("queues.scheduler", "fr-fcfs", QUEUE);
+    keys.put("queues.bank_window", of_bank, OF_BANKS);
     for (key, entries) in [
-        ("reads", queue),
+        ("reads", queue + 2 * of_bank),
         ("writes", 2 * queue),
         ("high_watermark", queue),
         ("low_watermark", queue / 4),
@@ -214,45 +323,37 @@ fn queues(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
     Ok(())
 }
 
-/// Computes energies from the part's currents (mA) and its voltage, as DRAMsim3 does: what a command takes beyond an
-/// open rank's standby, and the standby of a rank whose rows are closed. Without a current nothing is computed.
-fn power(
-    entries: &Entries,
-    keys: &mut MachineKeys,
-    (bl, bus, bursts): (u64, u64, u64),
-) -> Result<()> {
-    let mut known = [0.0; 7];
-    let names = ["VDD", "IDD0", "IDD2N", "IDD3N", "IDD4R", "IDD4W", "IDD5AB"];
-    for (value, name) in known.iter_mut().zip(names) {
-        match entries.real(&format!("power.{name}"))? {
-            Some(number) => *value = number,
-            None => return Ok(()),
+/// Computes energies from the part's currents. Without one of them nothing is computed.
+fn power(entries: &Entries, keys: &mut MachineKeys, (burst, bus): (u64, u64)) -> Result<()> {
+    const NAMES: [&str; 6] = [
+        "power.IDD0",
+        "power.IDD2N",
+        "power.IDD3N",
+        "power.IDD4R",
+        "power.IDD4W",
+        "power.IDD5AB",
+    ];
+    let [a, b, c, d, e, f] = NAMES;
+    let [milliamperes @ .., volts] = match entries.reals([a, b, c, d, e, f, "power.VDD"])? {
+        Ok(numbers) => numbers,
+        Err(lacks) => {
+            keys.no_energies(&lacks);
+            return Ok(());
         }
-    }
-    let [vdd, idd0, idd2n, idd3n, idd4r, idd4w, idd5] = known;
+    };
     let width = entries.count("dram_structure.device_width", 8)?.max(1);
-    let clock = entries.real("timing.tCK")?.unwrap_or(1.0);
     let cycles = |name: &str, otherwise| entries.whole(&format!("timing.{name}"), otherwise);
-    let (ras, rp) = (cycles("tRAS", 24)? as f64, cycles("tRP", 10)? as f64);
-    let devices = (bus / width).max(1) as f64;
-    // A milliampere at a volt for a nanosecond is a thousandth of a nanojoule.
-    let spent =
-        |current: f64, cycles: f64| (current * cycles * clock * vdd * devices * 1e-3).max(0.0);
-    let burst = ((bl / 2).max(1) * bursts) as f64;
-    let opened = spent(idd0 * (ras + rp) - idd3n * ras - idd2n * rp, 1.0);
-    let (read, write) = (spent(idd4r - idd3n, burst), spent(idd4w - idd3n, burst));
-    let refresh = spent(idd5 - idd3n, cycles("tRFC", 74)? as f64);
-    for (key, value, from) in [
-        ("read_nj", opened + read, "IDD4R"),
-        ("row_hit_read_nj", read, "IDD4R"),
-        ("write_nj", opened + write, "IDD4W"),
-        ("row_hit_write_nj", write, "IDD4W"),
-        ("refresh_nj", refresh, "IDD5AB"),
-        ("standby_nj_per_us", idd2n * vdd * devices, "IDD2N"),
-    ] {
-        let value = (value * 1e4).round() / 1e4;
-        keys.put(&format!("energy.{key}"), value, &format!("power.{from}"));
-    }
+    let part = Currents {
+        milliamperes,
+        volts,
+        devices: (bus / width).max(1) as f64,
+        clock_ns: entries.real("timing.tCK")?.unwrap_or(1.0),
+        ras: cycles("tRAS", 24)?,
+        rp: cycles("tRP", 10)?,
+        rfc: cycles("tRFC", 74)?,
+        burst,
+    };
+    keys.currents(&part, NAMES);
     Ok(())
 }
 

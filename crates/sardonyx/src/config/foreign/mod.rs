@@ -123,6 +123,22 @@ impl<'f> Entries<'f> {
         }
     }
 
+    /// The numbers of all these entries, or the first that the file has not.
+    fn reals<const N: usize>(
+        &self,
+        names: [&str; N],
+    ) -> Result<std::result::Result<[f64; N], String>> {
+        let mut missing = None;
+        let mut numbers = [0.0; N];
+        for (number, name) in numbers.iter_mut().zip(names) {
+            match self.real(name)? {
+                Some(known) => *number = known,
+                None => missing = missing.or_else(|| Some(name.to_owned())),
+            }
+        }
+        Ok(missing.map_or(Ok(numbers), Err))
+    }
+
     fn whole(&self, name: &str, otherwise: u64) -> Result<u64> {
         match self.real(name)? {
             None => Ok(otherwise),
@@ -139,11 +155,34 @@ impl<'f> Entries<'f> {
     }
 
     /// Names of entries that nobody has asked for.
-    fn left_out(&self) -> Vec<String> {
+    fn unasked(&self) -> Vec<String> {
         let used = self.used.borrow();
         let all = self.all.keys().filter(|name| !used.contains(*name));
         all.cloned().collect()
     }
+}
+
+const ENERGIES: [&str; 7] = [
+    "read_nj",
+    "row_hit_read_nj",
+    "write_nj",
+    "row_hit_write_nj",
+    "refresh_nj",
+    "standby_nj_per_us",
+    "active_nj_per_us",
+];
+
+/// A rank's parts: their currents IDD0, IDD2N, IDD3N, IDD4R, IDD4W and IDD5 in milliamperes, and the cycles of tRAS, tRP,
+/// tRFC and a line's burst.
+struct Currents {
+    milliamperes: [f64; 6],
+    volts: f64,
+    devices: f64,
+    clock_ns: f64,
+    ras: u64,
+    rp: u64,
+    rfc: u64,
+    burst: u64,
 }
 
 struct MachineKeys<'e, 'f> {
@@ -175,21 +214,79 @@ impl<'e, 'f> MachineKeys<'e, 'f> {
         Ok(())
     }
 
-    fn finish(mut self, simulator: &'static str, base: &'static str, known: &[&str]) -> Foreign {
-        let left = self.entries.left_out();
-        let left: Vec<String> = left
-            .into_iter()
-            .filter(|name| !known.contains(&name.as_str()))
-            .collect();
-        if !left.is_empty() {
-            self.notes.push(format!("left out: {}", left.join(", ")));
+    /// Computes energies from a part's currents (mA) and its voltage, as DRAMsim3 and Micron's calculator do: what a
+    /// command takes beyond an open rank's standby, and the standby of a rank whose rows are open or closed.
+    fn currents(&mut self, part: &Currents, names: [&str; 6]) {
+        let [idd0, idd2n, idd3n, idd4r, idd4w, idd5] = part.milliamperes;
+        let volts = part.volts * part.devices;
+        // A milliampere at a volt for a nanosecond is a thousandth of a nanojoule.
+        let spent =
+            |current: f64, cycles: u64| current * cycles as f64 * part.clock_ns * volts * 1e-3;
+        let (ras, rp) = (part.ras, part.rp);
+        let opened = spent(idd0, ras + rp) - spent(idd3n, ras) - spent(idd2n, rp);
+        let opened = opened.max(0.0);
+        let read = spent(idd4r - idd3n, part.burst).max(0.0);
+        let write = spent(idd4w - idd3n, part.burst).max(0.0);
+        let refresh = spent(idd5 - idd3n, part.rfc).max(0.0);
+        for (key, value, from) in [
+            ("read_nj", opened + read, names[3]),
+            ("row_hit_read_nj", read, names[3]),
+            ("write_nj", opened + write, names[4]),
+            ("row_hit_write_nj", write, names[4]),
+            ("refresh_nj", refresh, names[5]),
+            ("standby_nj_per_us", idd2n * volts, names[1]),
+            ("active_nj_per_us", idd3n * volts, names[2]),
+        ] {
+            let value = (value * 1e4).round() / 1e4;
+            self.put(&format!("energy.{key}"), value, from);
         }
-        Foreign {
+    }
+
+    /// Counts no energy of the medium, because the file does not say it.
+    fn no_energies(&mut self, lacks: &str) {
+        for key in ENERGIES {
+            self.put(&format!("energy.{key}"), 0, "");
+        }
+        let note = format!("the medium's energy is not counted: the file has no {lacks}");
+        self.notes.push(note);
+    }
+
+    /// Sorts entries that were not asked for. A name without meaning to `simulator` is an error; one with its reason in
+    /// `without_effect` is passed over; what `left_out` has is told, with what follows from that.
+    fn finish(
+        mut self,
+        simulator: &'static str,
+        base: &'static str,
+        without_effect: &[&str],
+        left_out: &[(&str, &str)],
+    ) -> Result<Foreign> {
+        let is = |name: &str, pattern: &str| match pattern.strip_suffix('*') {
+            Some(begin) => name.starts_with(begin),
+            None => name == pattern,
+        };
+        let mut left: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for name in self.entries.unasked() {
+            if without_effect.iter().any(|pattern| is(&name, pattern)) {
+                continue;
+            }
+            let Some((_, effect)) = left_out.iter().find(|(pattern, _)| is(&name, pattern)) else {
+                let problem = format!("{simulator} has no such entry");
+                return self
+                    .entries
+                    .fault(&name, problem, "mend its name, or take it out");
+            };
+            left.entry(*effect).or_default().push(name);
+        }
+        for (effect, names) in left {
+            let note = format!("left out: {} ({effect})", names.join(", "));
+            self.notes.push(note);
+        }
+        Ok(Foreign {
             simulator,
             base,
             keys: self.keys,
             notes: self.notes,
-        }
+        })
     }
 }
 

@@ -3,24 +3,155 @@
 use std::collections::BTreeMap;
 
 use super::super::error::{ConfigError, Result};
-use super::{Entries, Foreign, MachineKeys, PlacedValue, order};
+use super::{Currents, Entries, Foreign, MachineKeys, PlacedValue, order};
 
 const RATE: u64 = 2;
 const LINE: u64 = 64;
-/// Entries of NVMain's output, and of its own front end.
-const SILENT: [&str; 8] = [
+/// Entries that change no figure: of NVMain's output, of traces and its own front end, of power-down, which is not
+/// modelled and whose energies it does not count by default, of data that it has and we have ourselves, and those that
+/// its own files have and it does not read.
+const WITHOUT_EFFECT: &[&str] = &[
+    "AddHook",
     "CPUFreq",
+    "CTL_DUMP",
+    "DataEncoder",
+    "DeadlockTimer",
+    "DebugClasses",
+    "DebugLog",
     "DeviceWidth",
-    "EnergyModel",
-    "INTERCONNECT",
+    "EIDD*",
+    "Eactstdby",
+    "EchoPreTrace",
+    "EchoPostTrace",
+    "Eclosed",
+    "Eleak",
+    "EnableDebug",
+    "EnduranceDist*",
+    "EnduranceModel",
+    "Eopen",
+    "Eopenrd",
+    "Epda",
+    "Epdpf",
+    "Epdps",
+    "Eprestdby",
+    "Erd",
+    "Eref",
+    "Ewr",
+    "Ewrpb",
+    "FlipNWriteGranularity",
+    "IgnoreBits",
+    "IgnoreData",
+    "IgnoreTraceCycle",
+    "InitPD",
     "MULT_A",
     "MULT_B",
+    "OffChipLatency", // of an OnChipBus
+    "PeriodicStatsInterval",
+    "PostTrace*",
+    "PowerDownMode",
+    "PreTraceFile",
+    "PreTraceWriter",
+    "PrintAllDevices",
+    "PrintConfig",
     "PrintGraphs",
     "PrintPreTrace",
+    "RBsize", // RBSize has another letter
+    "RanksPerDIMM",
+    "Rtt_*",
+    "ScheduleScheme",
+    "StatsFile",
+    "TraceReader",
+    "UseLowPower",
+    "VDDQ",
+    "VSSQ",
+    "Voltage",
+    "tFAW", // NVMain's window is tRAW
+    "tOST",
+    "tPD",
+    "tRDB",
+    "tRDPDEN",
+    "tWRAPDEN",
+    "tWRPDEN",
+    "tX*",
 ];
+const LEFT_OUT: &[(&str, &str)] = &[
+    ("BankType", "banks of the usual kind"),
+    ("BanksPerRefresh", "a refresh is of a whole rank"),
+    ("CachedRow*", "no cached rows"),
+    ("DelayedRefreshThreshold", "refreshes are not put off"),
+    ("DeviceConfig", "one kind of device"),
+    ("Ereset", CELLS),
+    ("Eset", CELLS),
+    (
+        "FRFCFS_StarvationThreshold",
+        "NVMain does not read it: StarvationThreshold",
+    ),
+    (
+        "MATHeight",
+        "a bank has one row buffer, not one for each subarray",
+    ),
+    (
+        "MATWidth",
+        "a bank has one row buffer, not one for each subarray",
+    ),
+    ("MLCLevels", CELLS),
+    ("MemoryPrefetcher", "nothing is prefetched"),
+    ("PrefetchBufferSize", "nothing is prefetched"),
+    ("ProgramMode", CELLS),
+    ("QueueModel", "the usual queues"),
+    ("RankType", "ranks of the usual kind"),
+    ("MaxCancellations", PAUSING),
+    ("Pause*", PAUSING),
+    ("RBSize", "a row buffer holds a whole row"),
+    (
+        "SALP",
+        "a bank has one row buffer, not one for each subarray",
+    ),
+    ("StaggerRefresh", "ranks are refreshed one after the other"),
+    ("UniformWrites", CELLS),
+    ("UsePrecharge", "refreshes close rows"),
+    ("WPMaxVariance", CELLS),
+    ("WPVariance", CELLS),
+    ("WriteAllBits", CELLS),
+    ("WriteMode", "a write goes to its array at once"),
+    ("WritePausing", PAUSING),
+    ("nWP*", CELLS),
+    ("tCMD", "a command takes a cycle of the bus"),
+    ("tRFI", "NVMain reads tREFW"),
+    ("tPPD", "precharges may follow each other at once"),
+    ("tWP0", CELLS),
+    ("tWP1", CELLS),
+];
+/// Controllers whose own queues are one memory's. Others put a cache, or nothing, before it.
+const CONTROLLERS: [&str; 3] = ["FRFCFS", "FRFCFS-WQF", "FCFS"];
+const PAUSING: &str = "no read interrupts a write: medium.pausing does that";
+const CELLS: &str = "each write takes tWP: medium.cells programs cells one by one";
 
 pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
     let entries = Entries::new(file, parse(text, file)?);
+    if let Some(name) = entries
+        .all
+        .keys()
+        .find(|name| name.starts_with("CONFIG_CHANNEL"))
+    {
+        let other = &entries.all[name].text;
+        return entries.fault(
+            name,
+            format!("the channel's timings are in {other}, and channels that differ are not read"),
+            "give the file of one channel",
+        );
+    }
+    let controller = entries.word("MEM_CTL", "FRFCFS");
+    if !CONTROLLERS.contains(&controller.as_str()) {
+        let problem =
+            format!("{controller} is no memory's own controller, and what it does is not modelled");
+        return entries.fault("MEM_CTL", problem, "give FRFCFS, FRFCFS-WQF or FCFS");
+    }
+    let decoder = entries.word("Decoder", "Default");
+    if !["Default", "AddressTranslator"].contains(&decoder.as_str()) {
+        let problem = format!("{decoder} moves data between memories, which is not modelled");
+        return entries.fault("Decoder", problem, "take it out");
+    }
     let mut keys = MachineKeys::new(&entries);
     let (bus, burst) = (entries.count("BusWidth", 64)?, entries.count("tBURST", 4)?);
     let rate = entries.count("RATE", RATE)?;
@@ -45,23 +176,49 @@ pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
         keys.put(&format!("geometry.{ours}"), count, theirs);
     }
     mapping(&entries, &mut keys)?;
-    queues(&entries, &mut keys)?;
-    Ok(keys.finish("NVMain", "nvmain-a", &SILENT))
+    queues(&entries, &mut keys, &controller)?;
+    energies(&entries, &mut keys)?;
+    keys.finish("NVMain", "nvmain-a", WITHOUT_EFFECT, LEFT_OUT)
+}
+
+/// The memory's clock in MHz.
+fn clock(entries: &Entries) -> Result<f64> {
+    let mhz = entries.real("CLK")?.filter(|mhz| *mhz > 0.0);
+    let missing = || {
+        let problem = "no clock is given".to_owned();
+        entries.fault("CLK", problem, "give the memory's MHz")
+    };
+    mhz.map_or_else(missing, Ok)
+}
+
+/// A timing in cycles, or with a unit: `13.125ns`, `64ms`. Parts of a cycle are a whole one.
+fn cycles(entries: &Entries, name: &str, otherwise: u64) -> Result<u64> {
+    const UNITS: [(&str, f64); 3] = [("ns", 1e-3), ("us", 1.0), ("ms", 1e3)];
+    let text = entries.word(name, "");
+    let unit = UNITS
+        .iter()
+        .find_map(|(unit, in_us)| Some((text.strip_suffix(unit)?, in_us)));
+    let Some((number, in_us)) = unit else {
+        return entries.whole(name, otherwise);
+    };
+    match number.trim().parse::<f64>() {
+        Ok(number) if (0.0..=1e12).contains(&number) => {
+            Ok((number * in_us * clock(entries)?).ceil() as u64)
+        }
+        _ => {
+            let problem = format!("\"{text}\" is not a number of ns, us or ms");
+            entries.fault(name, problem, "give one, or cycles")
+        }
+    }
 }
 
 fn timing(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
-    let mhz = entries.real("CLK")?.filter(|mhz| *mhz > 0.0);
-    let Some(mhz) = mhz else {
-        return entries.fault(
-            "CLK",
-            "no clock is given".to_owned(),
-            "give the memory's MHz",
-        );
-    };
-    keys.put("timing.clock_ns", format!("{:.6}", 1000.0 / mhz), "CLK");
-    let additive = entries.whole("tAL", 0)?;
-    keys.put("timing.tCL", additive + entries.whole("tCAS", 10)?, "tCAS");
-    keys.put("timing.tCWD", additive + entries.whole("tCWD", 7)?, "tCWD");
+    let clock_ns = 1000.0 / clock(entries)?;
+    keys.put("timing.clock_ns", format!("{clock_ns:.6}"), "CLK");
+    let cycles = |name: &str, otherwise| cycles(entries, name, otherwise);
+    let additive = cycles("tAL", 0)?;
+    keys.put("timing.tCL", additive + cycles("tCAS", 10)?, "tCAS");
+    keys.put("timing.tCWD", additive + cycles("tCWD", 7)?, "tCWD");
     for (name, otherwise) in [
         ("tRCD", 9),
         ("tRP", 9),
@@ -74,32 +231,41 @@ fn timing(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
         ("tWR", 10),
         ("tWP", 0),
     ] {
-        keys.same(name, name, otherwise)?;
+        keys.put(&format!("timing.{name}"), cycles(name, otherwise)?, name);
     }
-    let (reads, writes) = (entries.whole("tRRDR", 5)?, entries.whole("tRRDW", 5)?);
+    let (reads, writes) = (cycles("tRRDR", 5)?, cycles("tRRDW", 5)?);
     if reads != writes {
         let said = format!("tRRDR {reads} and tRRDW {writes} are one tRRD here, the longer");
         keys.notes.push(said);
     }
     keys.put("timing.tRRD", reads.max(writes), "tRRDR");
     let window = entries.whole("RAW", 4)?;
-    let said = entries.whole("tRAW", 20)?;
+    let said = cycles("tRAW", 20)?;
     if window != 4 {
         let note = format!("RAW {window}: a window of activates holds 4 here; tRAW is left out");
         keys.notes.push(note);
     }
     keys.put("timing.tFAW", if window == 4 { said } else { 0 }, "tRAW");
-    let refreshes = entries.word("UseRefresh", "false") == "true";
-    let (length, interval) = (entries.whole("tRFC", 0)?, entries.whole("tRFI", 0)?);
-    // NVMain's tRFI is the time in which all rows are refreshed, in groups of RefreshRows.
-    keys.put("timing.tRFC", if refreshes { length } else { 0 }, "tRFC");
-    keys.put("timing.tREFI", 0, "tRFI");
-    if refreshes {
-        let note = format!(
-            "refreshes are left out (tRFI {interval}): give --set medium.timing.tREFI=CYCLES"
+    let refreshes = entries.word("UseRefresh", "true") == "true";
+    let length = cycles("tRFC", 107)?;
+    // All rows are refreshed in tREFW, so many of a bank at once.
+    let (window, rows) = (
+        cycles("tREFW", 42_666_667)?,
+        entries.count("RefreshRows", 4)?,
+    );
+    let interval = window / (entries.count("ROWS", 65_536)? / rows).max(1);
+    for (key, cycles, from) in [("tRFC", length, "tRFC"), ("tREFI", interval, "tREFW")] {
+        keys.put(
+            &format!("timing.{key}"),
+            if refreshes { cycles } else { 0 },
+            from,
         );
-        keys.notes.push(note);
     }
+    let off_chip = match entries.word("INTERCONNECT", "OffChipBus").as_str() {
+        "OffChipBus" => entries.whole("OffChipLatency", 10)?,
+        _ => 0,
+    };
+    keys.put("timing.off_chip", off_chip, "OffChipLatency");
     Ok(())
 }
 
@@ -129,27 +295,100 @@ fn mapping(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
     Ok(())
 }
 
-fn queues(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
-    let page = match entries.whole("ClosePage", 0)? {
+fn queues(entries: &Entries, keys: &mut MachineKeys, controller: &str) -> Result<()> {
+    let page = match entries.whole("ClosePage", 1)? {
         0 => "open",
         _ => "closed",
     };
     keys.put("queues.page", page, "ClosePage");
-    if entries.all.contains_key("StarvationThreshold") {
+    if controller == "FCFS" {
+        keys.put("queues.scheduler", "fcfs", "MEM_CTL");
+    } else {
+        keys.put("queues.scheduler", "fr-fcfs-cap", "MEM_CTL");
         let hits = entries.count("StarvationThreshold", 4)?;
         keys.put("queues.starvation", hits, "StarvationThreshold");
     }
     let one = entries.count("QueueSize", 32)?;
-    let (reads, writes) = (
-        entries.count("ReadQueueSize", one)?,
-        entries.count("WriteQueueSize", one)?,
-    );
+    let (reads, writes, low) = match controller {
+        "FRFCFS-WQF" => (
+            entries.count("ReadQueueSize", 32)?,
+            entries.count("WriteQueueSize", 8)?,
+            0,
+        ),
+        _ => {
+            let note = format!(
+                "MEM_CTL {controller}: reads and writes have a queue each here, of QueueSize"
+            );
+            keys.notes.push(note);
+            (
+                entries.count("ReadQueueSize", one)?,
+                entries.count("WriteQueueSize", one)?,
+                one / 2,
+            )
+        }
+    };
     keys.put("queues.reads", reads, "ReadQueueSize");
     keys.put("queues.writes", writes, "WriteQueueSize");
     let high = entries.count("HighWaterMark", writes)?.min(writes);
-    let low = entries.whole("LowWaterMark", writes / 2)?.min(high - 1);
+    let low = entries.whole("LowWaterMark", low)?.min(high - 1);
     keys.put("queues.high_watermark", high, "HighWaterMark");
     keys.put("queues.low_watermark", low, "LowWaterMark");
+    Ok(())
+}
+
+/// Takes the energies of an access from the file, or computes them from its currents (NVMain's default). NVMain divides
+/// a current's share by the banks, which Micron's calculator does not. Its own values, where the file has none, are of
+/// another memory.
+fn energies(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
+    const CURRENTS: [&str; 6] = ["EIDD0", "EIDD2N", "EIDD3N", "EIDD4R", "EIDD4W", "EIDD5B"];
+    if entries.word("EnergyModel", "current") == "current" {
+        let [a, b, c, d, e, f] = CURRENTS;
+        let [milliamperes @ .., volts] = match entries.reals([a, b, c, d, e, f, "Voltage"])? {
+            Ok(numbers) => numbers,
+            Err(lacks) => {
+                keys.no_energies(&lacks);
+                return Ok(());
+            }
+        };
+        let (bus, width) = (
+            entries.count("BusWidth", 64)?,
+            entries.count("DeviceWidth", 8)?,
+        );
+        let part = Currents {
+            milliamperes,
+            volts,
+            devices: bus.div_ceil(width) as f64,
+            clock_ns: 1000.0 / clock(entries)?,
+            ras: cycles(entries, "tRAS", 24)?,
+            rp: cycles(entries, "tRP", 9)?,
+            rfc: cycles(entries, "tRFC", 107)?,
+            burst: cycles(entries, "tBURST", 4)?,
+        };
+        keys.currents(&part, CURRENTS);
+        return Ok(());
+    }
+    let [opening, read, write] = match entries.reals(["Erd", "Eopenrd", "Ewr"])? {
+        Ok(numbers) => numbers,
+        Err(lacks) => {
+            keys.no_energies(&lacks);
+            return Ok(());
+        }
+    };
+    let refresh = entries.real("Eref")?.unwrap_or(0.0) * entries.count("BANKS", 1)? as f64;
+    let clock = clock(entries)?;
+    let each_us = |name: &str| Ok::<f64, ConfigError>(entries.real(name)?.unwrap_or(0.0) * clock);
+    for (key, value, from) in [
+        ("read_nj", opening + read, "Erd"),
+        ("row_hit_read_nj", read, "Eopenrd"),
+        ("write_nj", opening + write, "Ewr"),
+        ("row_hit_write_nj", write, "Ewr"),
+        ("refresh_nj", refresh, "Eref"),
+        ("standby_nj_per_us", each_us("Eprestdby")?, "Eprestdby"),
+        ("active_nj_per_us", each_us("Eactstdby")?, "Eactstdby"),
+    ] {
+        let value = (value * 1e6).round() / 1e6;
+        keys.put(&format!("energy.{key}"), value, from);
+    }
     Ok(())
 }
 

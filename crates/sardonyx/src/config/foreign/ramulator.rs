@@ -8,6 +8,8 @@ use super::tree::{self, Leaf};
 use super::{Entries, Foreign, MachineKeys, PlacedValue};
 
 const LINE: u64 = 64;
+/// Of the 24 beats of 12 bits of a burst, as Ramulator has it; the rest is metadata.
+const LPDDR6_PAYLOAD: u64 = 32;
 const PRESETS: &str = include_str!("ramulator.tsv");
 
 /// A DRAM standard: the columns of a burst, and the names of the lists that Ramulator 2.1 exports.
@@ -18,7 +20,11 @@ struct Standard {
     timings: &'static str,
 }
 
-const STANDARDS: [Standard; 6] = [
+const HBM: &str = "channel pseudochannel sid bankgroup bank row column";
+const HBM_TIMINGS: &str = "rate nBL nCL nRCDRD nRCDWR nRP nRAS nRC nWR nRTP nCWL nCCDS nCCDL nCCDR nRRDS nRRDL nWTRS \
+                           nWTRL nRTW nFAW nPPD nRFC nRFCpb nRFMab nRFMpb nRREFD nREFI nREFIpb tCK_ps";
+
+const STANDARDS: [Standard; 11] = [
     Standard {
         name: "DDR3",
         prefetch: 8,
@@ -60,22 +66,94 @@ const STANDARDS: [Standard; 6] = [
         timings: "rate nBL nCL nRCDRD nRCDWR nRP nRAS nRC nWR nRTP nCWL nCCDS nCCDL nRRDS nRRDL nWTRS nWTRL nFAW nRFC \
                   nRFCpb nRREFD nREFI nREFIpb tCK_ps",
     },
+    Standard {
+        name: "HBM1",
+        prefetch: 2,
+        levels: "channel bankgroup bank row column",
+        timings: "rate nBL nCL nRCDRD nRCDWR nRP nRAS nRC nWR nRTP nCWL nCCDS nCCDL nRRDS nRRDL nWTRS nWTRL nFAW nRFC \
+                  nRFCpb nRREFD nREFI nREFIpb tCK_ps",
+    },
+    Standard {
+        name: "HBM3",
+        prefetch: 8,
+        levels: HBM,
+        timings: HBM_TIMINGS,
+    },
+    Standard {
+        name: "HBM4",
+        prefetch: 8,
+        levels: HBM,
+        timings: HBM_TIMINGS,
+    },
+    Standard {
+        name: "GDDR7",
+        prefetch: 32,
+        levels: "channel bank row column",
+        timings: "rate nBL nRL nWL nDQERL nRCDRD nRCDWR nRP nRAS nRC nRRD nRREFD nRPD nRTPSB nPPD nWR nCCD nCCDSB nWTR \
+                  nWTRSB nRTW nREFI nREFIpb nRFCab nRFCpb nRDREFab nRFMab nRFMpb nRCKSTRT2RD nRD2RCKSTOP nRCKSP2ST \
+                  nRCKST2SP nRCKSTOP_LAT nRCKEN nRCK_LS nRCKPST nRCK_HS tCK_ps",
+    },
+    Standard {
+        name: "LPDDR6",
+        prefetch: 16,
+        levels: "channel rank bankgroup bank row column",
+        timings: "rate nBL_min nBL_max nBL_min_L nBL_max_L nRL nWL nACU nRCDr nRCDw nRP nRPab nRAS nRC nWTP nRTP \
+                  nRTP_L nPPD nCCDS nCCDL nCCDL_L nCCDS_WR nCCDL_WR nCCDL_WR_L nRRD nWTRS nWTRL nRTW_S nRTW_L \
+                  nRTW_S_L nRTW_L_L nWCK2DQO nRPST nODTLon nODTon_min nFAW nRFC nREFI nWCKPST nCAS nAAD nCS tCK_ps",
+    },
 ];
-/// Entries whose meaning other keys have here, or that follow from others.
-const SILENT: [&str; 12] = [
+/// Entries whose meaning other keys have, or that follow from others; of names, whose values are in the entries; of
+/// refreshes of other kinds than the file's; and the bus, whose commands take a cycle each in JEDEC's tables as well.
+const WITHOUT_EFFECT: &[&str] = &[
+    "addrmapper.*",
+    "clock_ratio",
+    "command_cycles*",
+    "controller.*",
+    "derived",
+    "dram.*",
+    "frontend.*",
+    "impl",
+    "memorysystem.*",
     "org.density",
     "org.dq",
+    "org.preset",
+    "timing.preset",
     "timing.nRC",
     "timing.rate",
-    "timing.nPPD",
+    "timing.tCK_ps",
     "timing.nBL_max",
-    "timing.nCCDS_WR",
+    "timing.nBL_min_L",
+    "timing.nBL_max_L",
+    "timing.nCCDL_L",
+    "timing.nCCDL_WR_L",
+    "timing.nRTP_L",
     "timing.nRPab",
-    "timing.nCAS",
-    "timing.nAAD",
-    "timing.nWCKPST",
     "timing.nRREFD",
+    "timing.nRFCpb",
+    "timing.nREFIpb",
+    "timing.nPBR2*",
+    "timing.nRFM*",
+    "timing.nODT*",
+    "timing.nRPST",
+    "timing.nRDREFab",
 ];
+const LEFT_OUT: &[(&str, &str)] = &[
+    ("timing.nPPD", "precharges may follow each other at once"),
+    ("timing.nRPD", "precharges may follow each other at once"),
+    ("timing.nCCDS_WR", "writes follow each other as reads do"),
+    ("timing.nCCDR", "stacks are ranks"),
+    (
+        "timing.nRTW*",
+        "a write in a bank group may follow a read as one in another",
+    ),
+    ("timing.nACU", TWO),
+    ("timing.nAAD", TWO),
+    ("timing.nCAS", TWO),
+    ("timing.nWCK*", "the data clock runs always"),
+    ("timing.nR*CK*", "the data clock runs always"),
+    ("org.*", "no level of that name"),
+];
+const TWO: &str = "an activate, and a column command, is one command";
 
 pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
     let leaves = tree::read(text, file)?;
@@ -83,27 +161,43 @@ pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
         let remedy = "a Ramulator configuration names its DRAM's impl, org and timing";
         return Err(ConfigError::file(file, "says nothing of a memory", remedy));
     };
-    let (root, first) = (
-        leaves[at].path[..leaves[at].path.len() - 1].to_vec(),
-        &leaves[at],
-    );
+    let first = &leaves[at];
     let standard = standard(&first.text, first.line, file)?;
-    let mut all = BTreeMap::new();
+    let drams = leaves.iter().filter(|leaf| leaf.ends(&["dram", "impl"]));
+    let roots: Vec<&[String]> = drams
+        .map(|leaf| &leaf.path[..leaf.path.len() - 1])
+        .collect();
+    let mut all: BTreeMap<String, PlacedValue> = BTreeMap::new();
     for leaf in &leaves {
-        let name = match leaf.path.strip_prefix(root.as_slice()) {
-            Some(rest) => name_of(standard, rest),
+        let of = roots.iter().position(|root| leaf.path.starts_with(root));
+        let name = match of {
+            Some(channel) => name_of(standard, &leaf.path[roots[channel].len()..]),
             None => leaf.path[leaf.path.len().saturating_sub(2)..].join("."),
         };
+        if let (Some(1..), Some(known)) = (of, all.get(&name)) {
+            if known.text != leaf.text && name != "derived" {
+                return Err(ConfigError {
+                    line: Some(leaf.line),
+                    key: Some(name),
+                    ..ConfigError::file(
+                        file,
+                        format!(
+                            "{} here and {} in the first channel, and channels that differ are not read",
+                            leaf.text, known.text
+                        ),
+                        "give the file of one channel",
+                    )
+                });
+            }
+            continue;
+        }
         let entry = PlacedValue {
             text: leaf.text.clone(),
             line: leaf.line,
         };
         all.entry(name).or_insert(entry);
     }
-    let channels = leaves
-        .iter()
-        .filter(|leaf| leaf.ends(&["dram", "impl"]))
-        .count();
+    let channels = roots.len();
     if channels > 1 {
         let entry = PlacedValue {
             text: channels.to_string(),
@@ -199,7 +293,11 @@ fn machine(
         "org.channel_width",
         if standard.prefetch == 8 { 64 } else { 32 },
     )?;
-    let bytes = standard.prefetch * width / 8;
+    let bytes = match entries.whole("data_payload_bytes", 0)? {
+        0 if standard.name == "LPDDR6" => LPDDR6_PAYLOAD,
+        0 => standard.prefetch * width / 8,
+        payload => payload,
+    };
     if bytes == 0 || !LINE.is_multiple_of(bytes) {
         let problem = format!("a burst moves {bytes} bytes, and {LINE} are no multiple of that");
         return entries.fault("org.channel_width", problem, "give 64, 32 or 16");
@@ -211,13 +309,14 @@ fn machine(
         ));
     }
     timing(standard, &entries, &mut keys, bursts)?;
-    geometry(&entries, &mut keys, width)?;
-    controller(&entries, &mut keys)?;
-    let mut known: Vec<&str> = SILENT.to_vec();
-    known.extend(entries.all.keys().map(String::as_str).filter(|name| {
-        !(name.starts_with("org.") || name.starts_with("timing.")) || *name == "timing.tCK_ps"
-    }));
-    Ok(keys.finish("Ramulator", "ddr4-2400", &known))
+    geometry(standard, &entries, &mut keys, bytes)?;
+    controller(&entries, &mut keys, bursts)?;
+    keys.no_energies("currents");
+    // The parts of a file besides its memory are those of programs and controllers, which have keys of their own.
+    let besides = entries.all.keys().map(String::as_str);
+    let besides = besides.filter(|name| !(name.starts_with("org.") || name.starts_with("timing.")));
+    let known: Vec<&str> = WITHOUT_EFFECT.iter().copied().chain(besides).collect();
+    keys.finish("Ramulator", "ddr4-2400", &known, LEFT_OUT)
 }
 
 /// Adds the entries of a preset that the file does not give itself. They get the line of the preset's name.
@@ -280,6 +379,7 @@ impl Timings<'_, '_> {
     fn of(&self, name: &str) -> Result<Option<u64>> {
         let in_ns = format!("timing.t{}", &name[1..]);
         if let Some(ns) = self.entries.real(&in_ns)? {
+            self.entries.find(&format!("timing.{name}")); // a preset's, which this replaces
             let standard = STANDARDS.iter().find(|each| each.name == self.standard);
             return Ok(standard.map(|standard| cycles(ns, self.clock_ps, standard)));
         }
@@ -323,6 +423,7 @@ impl Timings<'_, '_> {
                 &ddr3,
                 &[[16, 20, 20, 24, 26, 27], [20, 27, 30, 32, 33, 34]][wide],
             ),
+            ("GDDR7", "nFAW") => Some(0), // it has none
             ("DDR3", "nRFC") => ns(&[1024, 2048, 4096, 8192], &[110.0, 160.0, 260.0, 350.0]),
             ("DDR4", "nRRDS") => of_rate(&ddr4, &[[4; 7], [5, 5, 6, 7, 8, 8, 9]][wide]),
             ("DDR4", "nRRDL") => of_rate(
@@ -367,26 +468,38 @@ fn timing(
         dq: entries.count("org.dq", 8)?,
         density: entries.whole("org.density", 0)?,
     };
-    let (burst, from) = timings.needed(&["nBL"])?;
+    let (burst, from) = timings.needed(&["nBL", "nBL_min"])?;
     keys.put("timing.tBURST", burst * bursts, &from);
     for (ours, theirs) in [
-        ("tCL", &["nCL"] as &[&str]),
-        ("tCWD", &["nCWL"]),
+        ("tCL", &["nCL", "nRL"] as &[&str]),
+        ("tCWD", &["nCWL", "nWL"]),
         ("tRP", &["nRP"]),
         ("tRAS", &["nRAS"]),
         ("tRRD", &["nRRDS", "nRRD"]),
         ("tFAW", &["nFAW"]),
         ("tWTR", &["nWTRS", "nWTR"]),
-        ("tWR", &["nWR"]),
+        ("tWR", &["nWR", "nWTP"]),
         ("tRTRS", &["nCS"]),
     ] {
         let (cycles, from) = timings.needed(theirs)?;
         keys.put(&format!("timing.{ours}"), cycles, &from);
     }
+    if let Some(sent) = timings.of("nDQERL")? {
+        let (latency, from) = timings.needed(&["nRL"])?;
+        keys.put("timing.tCL", 1 + latency + sent, &from);
+    }
+    for name in ["nRTW", "nRTW_S"] {
+        if let Some(turn) = timings.of(name)? {
+            let (read, _) = timings.needed(&["nCL", "nRL"])?;
+            let (write, _) = timings.needed(&["nCWL", "nWL"])?;
+            let bubble = (turn + write).saturating_sub(read + burst);
+            keys.put("timing.tRTRS", bubble, &format!("timing.{name}"));
+        }
+    }
     let (column, from) = timings.needed(&["nCCDS", "nCCD"])?;
     keys.put("timing.tCCD", column * bursts, &from);
     // Here a precharge waits from the read's column slot on, there from its command.
-    let (to_precharge, from) = timings.needed(&["nRTP"])?;
+    let (to_precharge, from) = timings.needed(&["nRTP", "nRTPSB"])?;
     let slot = (column * bursts + to_precharge).saturating_sub(burst * bursts);
     keys.put("timing.tRTP", slot, &from);
     for (ours, theirs, times) in [
@@ -394,22 +507,28 @@ fn timing(
         ("tCCD_L_WR", "nCCDL_WR", bursts),
         ("tRRD_L", "nRRDL", 1),
         ("tWTR_L", "nWTRL", 1),
+        // GDDR7's banks are groups of one.
+        ("tCCD_L", "nCCDSB", bursts),
+        ("tWTR_L", "nWTRSB", 1),
     ] {
         if let Some(cycles) = timings.of(theirs)?.or_else(|| timings.by_table(theirs)) {
             let from = format!("timing.{theirs}");
             keys.put(&format!("timing.{ours}"), cycles * times, &from);
         }
     }
-    let (read, from) = timings.needed(&["nRCD", "nRCDRD"])?;
-    let write = timings.of("nRCDWR")?.unwrap_or(read);
+    let (read, from) = timings.needed(&["nRCD", "nRCDRD", "nRCDr"])?;
+    let write = timings
+        .of("nRCDWR")?
+        .or(timings.of("nRCDw")?)
+        .unwrap_or(read);
     if read != write {
         let said = format!("nRCDRD {read} and nRCDWR {write} are one tRCD here, the longer");
         keys.notes.push(said);
     }
     keys.put("timing.tRCD", read.max(write), &from);
     let refreshes = refreshes(entries, keys);
-    for (ours, theirs) in [("tRFC", "nRFC"), ("tREFI", "nREFI")] {
-        let (cycles, from) = timings.needed(&[theirs])?;
+    for (ours, theirs) in [("tRFC", ["nRFC", "nRFCab"]), ("tREFI", ["nREFI"; 2])] {
+        let (cycles, from) = timings.needed(&theirs)?;
         let cycles = if refreshes { cycles } else { 0 };
         keys.put(&format!("timing.{ours}"), cycles, &from);
     }
@@ -431,10 +550,15 @@ fn refreshes(entries: &Entries, keys: &mut MachineKeys) -> bool {
     }
 }
 
-fn geometry(entries: &Entries, keys: &mut MachineKeys, width: u64) -> Result<()> {
+fn geometry(
+    standard: &Standard,
+    entries: &Entries,
+    keys: &mut MachineKeys,
+    bytes: u64,
+) -> Result<()> {
     let groups = entries.count("org.bankgroup", 1)?;
     let columns = entries.count("org.column", 1)?;
-    let lines = columns * width / 8 / LINE;
+    let lines = columns / standard.prefetch * bytes / LINE;
     if lines == 0 {
         let problem = format!("a row of {columns} columns holds no line of {LINE} bytes");
         return entries.fault("org.column", problem, "give more columns");
@@ -459,14 +583,16 @@ fn geometry(entries: &Entries, keys: &mut MachineKeys, width: u64) -> Result<()>
     ] {
         keys.put(&format!("geometry.{ours}"), count, from);
     }
-    if groups > 1 {
-        keys.put("geometry.groups", groups, "org.bankgroup");
-    }
+    let groups = match standard.name {
+        "GDDR7" => entries.count("org.bank", 8)?,
+        _ => groups,
+    };
+    keys.put("geometry.groups", groups, "org.bankgroup");
     Ok(())
 }
 
 /// Sets the order of addresses, the page policy and the queues. `ddr4-2400` has first-ready scheduling, as FRFCFS is.
-fn controller(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
+fn controller(entries: &Entries, keys: &mut MachineKeys, bursts: u64) -> Result<()> {
     const MAPPER: &str = "addrmapper.impl";
     const POLICY: &str = "rowpolicy.impl";
     let theirs = entries.word(MAPPER, "RoBaRaCoCh");
@@ -495,12 +621,14 @@ fn controller(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
         let said = format!("accesses are scheduled first ready, first come, not by {scheduler}");
         keys.notes.push(said);
     }
+    keys.put("queues.scheduler", "fr-fcfs", "scheduler.impl");
     let named = |name: &str| {
         let ends = |key: &&String| key.ends_with(&format!(".{name}"));
         entries.all.keys().find(ends).cloned().unwrap_or_default()
     };
-    let reads = entries.count(&named("readbuffersize"), 32)?;
-    let writes = entries.count(&named("writebuffersize"), 32)?;
+    // An entry of theirs is a burst.
+    let reads = (entries.count(&named("readbuffersize"), 32)? / bursts).max(2);
+    let writes = (entries.count(&named("writebuffersize"), 32)? / bursts).max(2);
     let share = |name: &str, otherwise: f64| {
         let share = entries.real(&named(name))?.unwrap_or(otherwise);
         Ok::<f64, ConfigError>(share.min(1.0) * writes as f64)

@@ -19,8 +19,10 @@ pub struct RankEnergy {
     pub row_hit_write: Energy,
     /// The energy of refreshing a rank once.
     pub refresh: Energy,
-    /// The energy of an inactive rank in a microsecond.
+    /// The energy of a rank whose rows are closed in a microsecond.
     pub standby: Energy,
+    /// The energy of a rank with an open row in a microsecond.
+    pub active: Energy,
 }
 
 impl RankEnergy {
@@ -42,20 +44,26 @@ impl RankEnergy {
         RankEnergy::none("medium.energy.refresh_nj", "Refreshing a rank once"),
         RankEnergy::none(
             "medium.energy.standby_nj_per_us",
-            "A rank that does nothing, each microsecond: its milliwatts",
+            "A rank whose rows are closed, each microsecond: its milliwatts",
+        ),
+        RankEnergy::none(
+            "medium.energy.active_nj_per_us",
+            "A rank with an open row, each microsecond; 0 is `standby_nj_per_us`",
         ),
     ];
 
     pub(super) fn from_settings(settings: &Settings, write: Energy) -> RankEnergy {
         let get = |name| settings.named::<Energy>(name);
-        let row_hit_write = get("medium.energy.row_hit_write_nj");
+        let or = |name, otherwise| match get(name) {
+            Energy::ZERO => otherwise,
+            known => known,
+        };
+        let standby = get("medium.energy.standby_nj_per_us");
         RankEnergy {
-            row_hit_write: match row_hit_write {
-                Energy::ZERO => write,
-                known => known,
-            },
+            row_hit_write: or("medium.energy.row_hit_write_nj", write),
             refresh: get("medium.energy.refresh_nj"),
-            standby: get("medium.energy.standby_nj_per_us"),
+            standby,
+            active: or("medium.energy.active_nj_per_us", standby),
         }
     }
 }

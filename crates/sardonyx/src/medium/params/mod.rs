@@ -27,8 +27,8 @@ pub use pages::{
 };
 pub use past::{PAST, Past, WRITTEN};
 pub use queues::{
-    FORWARD, GROUP_MERGING, GroupMerging, JOINED_EVICTION, MECHANISMS, MERGE, PagePolicy, Queues,
-    REMERGING, STARVATION, Scheduler,
+    BANK_WINDOW, FORWARD, GROUP_MERGING, GroupMerging, JOINED_EVICTION, MECHANISMS, MERGE,
+    PagePolicy, Queues, REMERGING, STARVATION, Scheduler,
 };
 pub use think::{THINK_BYTES, THINK_INSTRUCTIONS, THINK_LOADS, Think};
 pub use timing::{Cycles, Timing};
@@ -69,6 +69,8 @@ pub struct MediumParams {
     pub queues: Queues,
     /// The merging of groups of writes with queued writes.
     pub group_merging: GroupMerging,
+    /// The oldest accesses of a bank among which a row hit is looked for; 0 for all.
+    pub bank_window: usize,
     /// Whether a queued write that another one was merged with takes a third.
     pub remerging: bool,
     /// The buffer that replaces the banks, if the memory module has one.
@@ -93,7 +95,7 @@ impl MediumParams {
     /// The parameters in `settings`.
     pub fn from_settings(settings: &Settings) -> MediumParams {
         let mut queues = Queues::from_settings(settings);
-        if let Scheduler::FrFcfs { starvation } = &mut queues.scheduler {
+        if let Scheduler::FrFcfsCap { starvation } = &mut queues.scheduler {
             *starvation = settings.named(STARVATION);
         }
         let (mut timing, cells) = (
@@ -109,6 +111,7 @@ impl MediumParams {
             timing,
             queues,
             group_merging: settings.get(&GROUP_MERGING),
+            bank_window: settings.get(&BANK_WINDOW) as usize,
             remerging: settings.get(&REMERGING),
             buffer: BufferParams::from_settings(settings),
             cells,
@@ -119,6 +122,11 @@ impl MediumParams {
         }
     }
 }
+
+/// The key of [`EngineParams::ingress`]. Where nobody sets it, it follows from the queues.
+pub const INGRESS: &str = "engine.ingress";
+/// The most requests of an ingress.
+pub const MAX_INGRESS: u64 = 1 << 20;
 
 /// The parameters of the engine.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,14 +144,14 @@ pub struct EngineParams {
 impl EngineParams {
     /// Parameters that are neither the medium's nor a unit's.
     pub const ROWS: &'static [Row] = rows! { "engine.";
-        "ingress" int(1, 1 << 20), "Requests between admission and acceptance or answer";
+        "ingress" int(1, MAX_INGRESS), "Requests between admission and acceptance or answer";
     };
 
     /// The parameters in `settings`.
     pub fn from_settings(settings: &Settings) -> EngineParams {
         EngineParams {
             medium: MediumParams::from_settings(settings),
-            ingress: settings.named("engine.ingress"),
+            ingress: settings.named(INGRESS),
             units: Unit::ALL.map(|unit| UnitParams::from_settings(unit, settings)),
             link: LinkParams::from_settings(settings),
         }

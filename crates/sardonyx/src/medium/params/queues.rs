@@ -7,8 +7,11 @@ use crate::settings::{Allowed, Setting, Value, Word, keys, section, words};
 /// The choice of the queued request that goes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduler {
-    /// First ready (row hit), first come. After `starvation` row hits in a bank the oldest request goes.
-    FrFcfs {
+    /// First ready (row hit), first come, as in Ramulator 2. DRAMsim3 closes a row after four hits only if its bank has
+    /// not been read for tRTP, which a stream does not let happen.
+    FrFcfs,
+    /// The same, but after `starvation` row hits in a bank the oldest request goes.
+    FrFcfsCap {
         /// Row hits of one bank in succession before an older conflict must go; NVMain's value is 4.
         starvation: u32,
     },
@@ -32,23 +35,25 @@ impl Setting for Scheduler {
     fn from_value(value: Value) -> Scheduler {
         match value {
             Value::Word("fcfs") => Scheduler::Fcfs,
-            _ => Scheduler::FrFcfs { starvation: 1 },
+            Value::Word("fr-fcfs-cap") => Scheduler::FrFcfsCap { starvation: 1 },
+            _ => Scheduler::FrFcfs,
         }
     }
 
     fn value(self) -> Value {
         Value::Word(match self {
-            Scheduler::FrFcfs { .. } => "fr-fcfs",
+            Scheduler::FrFcfs => "fr-fcfs",
+            Scheduler::FrFcfsCap { .. } => "fr-fcfs-cap",
             Scheduler::Fcfs => "fcfs",
         })
     }
 }
 
 impl Word for Scheduler {
-    const WORDS: &'static [&'static str] = &["fr-fcfs", "fcfs"];
+    const WORDS: &'static [&'static str] = &["fr-fcfs", "fr-fcfs-cap", "fcfs"];
 }
 
-/// The key of the number in [`Scheduler::FrFcfs`].
+/// The key of the number in [`Scheduler::FrFcfsCap`].
 pub const STARVATION: &str = "medium.queues.starvation";
 
 section! {
@@ -72,9 +77,9 @@ section! {
     [refill_in_drain: bool] "refill_in_drain" Allowed::Bool,
         "New writes are accepted while the write queue drains";
     [scheduler: Scheduler] "scheduler" Allowed::Word(Scheduler::WORDS),
-        "First ready, first come; or strictly in order of arrival";
+        "First ready, first come, without or with a cap of row hits; or strictly in order of arrival";
     "starvation" int(1, 1_000_000),
-        "Row hits of a bank before an older conflict must go; fr-fcfs only";
+        "Row hits of a bank before an older conflict must go; fr-fcfs-cap only";
     [page: PagePolicy] "page" Allowed::Word(PagePolicy::WORDS),
         "Whether a row stays open after its column command";
 }
@@ -111,6 +116,9 @@ keys! {
         Assumed("SCA: pairing restricts coalescing (Sec. 1), and an entry has one ready bit (Sec. 5.2.2)"),
         "With coalescing, writes that are accepted together (a line and its counter) are merged all or none, or \
          each member by itself";
+    BANK_WINDOW: u64 = int("medium.queues.bank_window", (0, 4_096), 0),
+        Source("queues are of a channel; DRAMsim3 has one of 8 commands for each bank"),
+        "Oldest accesses of a bank among which a row hit is looked for; 0 for all that are queued";
     REMERGING: bool = flag("medium.queues.remerging", false),
         Assumed("no paper says"),
         "With coalescing, a queued write takes a third write of its line and more, not only a second";

@@ -1,0 +1,137 @@
+"""The same requests to this memory and to DRAMsim3: latencies, bandwidth and energy in parts.
+
+``python research/agreement.py --dramsim3 DIR`` reads DIR/configs, a checkout whose owner has built
+``libdramsim3.so`` there, gives four kinds of streams at 2, 50, 80 and 95 % of the bus to both, and
+prints a row each: mean read latency there and here, and energies there (times tCK: its "pJ" are
+mA x V x cycles) and here. Arrivals are Poisson's, each request is offered at its cycle. ``--write``
+keeps the rows in ``tests/golden/agreement.tsv``, where a test repeats our half.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from sardonyx import api
+
+ROOT = Path(__file__).resolve().parent.parent
+KEPT = ROOT / "tests/golden/agreement.tsv"
+DRIVER = ROOT / "crates/c/tests/host/dramsim3_open.cc"
+FILES = (
+    "DDR3_4Gb_x8_1600",
+    "DDR4_8Gb_x8_2400",
+    "DDR4_8Gb_x16_2400",
+    "LPDDR3_8Gb_x32_1600",
+    "HBM2_8Gb_x128",
+)
+KINDS = ("stream", "random", "stream 2:1", "random 2:1")
+LOADS = (2, 50, 80, 95)
+REQUESTS = 20_000
+HEAD = ("file", "kind", "load", "theirs_ns", "ours_ns", "their_gbps", "our_gbps")
+PARTS = ("standby", "activation", "read", "write", "refresh")
+
+
+def requests(kind: str, every: float, lines: int, seed: int) -> Iterator[tuple[int, bool, int]]:
+    """Lines, whether they are written, and the cycles at which they are offered.
+
+    Streams are eight of reads, and eight of writes where two of three requests are reads.
+    """
+    draw = random.Random(seed)
+    streams = [[draw.randrange(lines) for _ in range(8)] for _ in range(2)]
+    at = 0.0
+    for number in range(REQUESTS):
+        at += draw.expovariate(1 / every)
+        write = kind.endswith("2:1") and draw.random() * 3 >= 2
+        if kind.startswith("random"):
+            line = draw.randrange(lines)
+        else:
+            stream = streams[write]
+            line = stream[number % 8] = (stream[number % 8] + 1) % lines
+        yield line, write, int(at)
+
+
+def entries(file: Path) -> dict[str, str]:
+    """The values of an .ini by name, whatever their section."""
+    text = (line.split(";")[0].split("#")[0] for line in file.read_text().splitlines())
+    pairs = (line.split("=", 1) for line in text if "=" in line)
+    return {name.strip(): value.strip() for name, value in pairs}
+
+
+def cycles_of_a_line(machine: dict[str, str]) -> float:
+    """Cycles of the clock in which all channels together move a line."""
+    beats = 512 / int(machine["bus_width"])
+    return beats / 2 / int(machine["channels"])
+
+
+def theirs(program: Path, file: Path, trace: Path, folder: Path) -> list[float]:
+    """Mean read latency in ns, GB/s, and the energies of PARTS in nJ of DRAMsim3."""
+    said = subprocess.run(
+        [program, file, trace, folder], capture_output=True, text=True, check=True
+    )
+    return [float(word) for word in said.stdout.split()]
+
+
+def ours(file: Path, trace: Path, folder: Path, mhz: float) -> list[float]:
+    """The same of this memory."""
+    made = folder / "trace.parquet"
+    api.trace_convert(str(trace), str(made), from_format="dramsim3", clock_mhz=mhz)
+    answer = api.compare(str(made), machine=str(file), designs="no-encryption")
+    figures = answer.to_document()["runs"][0]["metrics"]
+    names = ("mean_read_latency_ns", "medium_gb_per_s", *(f"energy_{part}_nj" for part in PARTS))
+    return [float(figures[name] or 0) for name in names]
+
+
+def rows(program: Path, configs: Path) -> Iterator[list[str]]:
+    """A row of HEAD and PARTS, theirs before ours, for each file, kind and load."""
+    for name in FILES:
+        file = configs / f"{name}.ini"
+        machine = entries(file)
+        size = int(machine["channel_size"]) * int(machine["channels"])
+        mhz = 1000 / float(machine["tCK"])
+        for kind in KINDS:
+            for load in LOADS:
+                with tempfile.TemporaryDirectory() as made:
+                    folder = Path(made)
+                    trace = folder / "in.trc"
+                    every = cycles_of_a_line(machine) * 100 / load
+                    lines = requests(kind, every, size << 14, seed=load)
+                    words = (f"{a * 64:#x} {'WRITE' if w else 'READ'} {t}\n" for a, w, t in lines)
+                    trace.write_text("".join(words))
+                    their, our = (
+                        theirs(program, file, trace, folder),
+                        ours(file, trace, folder, mhz),
+                    )
+                both = [value for pair in zip(their, our, strict=True) for value in pair]
+                yield [name, kind, str(load), *(f"{value:.5g}" for value in both)]
+
+
+def main() -> None:
+    """Prints the rows, and keeps them if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--dramsim3", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--write", action="store_true", help=f"keep the rows in {KEPT.name}")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as made:
+        program = Path(made) / "open"
+        include = [f"-I{asked.dramsim3 / part}" for part in ("src", "ext/headers")]
+        library = ["-L", str(asked.dramsim3), "-ldramsim3", f"-Wl,-rpath,{asked.dramsim3}"]
+        subprocess.run(
+            ["c++", "-O2", "-std=c++14", *include, DRIVER, *library, "-o", program], check=True
+        )
+        found = list(rows(program, asked.dramsim3 / "configs"))
+    parts = [f"{whose}_{part}_nj" for part in PARTS for whose in ("their", "our")]
+    table = [[*HEAD, *parts], *found]
+    csv.writer(sys.stdout, delimiter="\t", lineterminator="\n").writerows(table)
+    if asked.write:
+        with KEPT.open("w") as file:
+            csv.writer(file, delimiter="\t", lineterminator="\n").writerows(table)
+
+
+if __name__ == "__main__":
+    main()
