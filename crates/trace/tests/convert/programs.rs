@@ -48,3 +48,21 @@ fn accesses_of_pin_lackey_and_dynamorio_are_a_programs_own() {
         assert!(matches!(first.op, Op::Load | Op::Store), "{format}");
     }
 }
+
+/// The view tool names threads `T77`, `77` (from 2022 on) or, with the workload, `W0.T77`.
+#[test]
+fn threads_of_dynamorio_are_told_apart_in_every_year() {
+    for [one, other] in [
+        ["T77", "T78"],
+        ["1 1: T77", "3 1: T78"],
+        ["1 1: 77", "3 1: 78"],
+        ["1 1: W0.T77", "3 1: W1.T77"],
+    ] {
+        let text = format!(
+            "{one} ifetch 4 byte(s) @ 0x10 non-branch\n{one} write 8 byte(s) @ 0x1000 by PC 0x10\n\
+             {other} read 8 byte(s) @ 0x1040 by PC 0x10\n{one} read 8 byte(s) @ 0x1080 by PC 0x10\n"
+        );
+        let wanted = [(1, 0, true, 0x40), (0, 1, false, 0x41), (0, 0, false, 0x42)];
+        assert_eq!(in_short(&text, Format::DynamoRio), wanted, "{one}");
+    }
+}

@@ -89,3 +89,16 @@ fn ramulator_read_write() {
         assert!(error.unwrap_err().contains("levels"));
     }
 }
+
+#[test]
+fn usimm_has_gaps_of_instructions_and_a_program_counter_at_reads() {
+    let text = "2 R 0x10040 0x400000\n0 W 0x10080\n5 R 0x20000 0x400004\n";
+    let wanted = [
+        (3, 0, false, 0x401),
+        (1, 0, true, 0x402),
+        (6, 0, false, 0x800),
+    ];
+    assert_eq!(in_short(text, Format::Usimm), wanted);
+    let bad = [("2 R 0x40\n", "has 3 words"), ("2 Q 0x40\n", "has 3 words")];
+    all_refused(Format::Usimm, &bad);
+}

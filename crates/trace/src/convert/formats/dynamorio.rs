@@ -12,7 +12,8 @@ pub const FORMAT: Foreign =
 struct DynamoRio {
     /// Instructions so far.
     moment: u64,
-    threads: FxHashMap<u64, usize>,
+    /// By how the view tool calls them.
+    threads: FxHashMap<String, usize>,
 }
 
 impl TextFormat for DynamoRio {
@@ -49,13 +50,14 @@ impl TextFormat for DynamoRio {
             // Prefetches and flushes move no bytes of the program.
             _ => return Ok(()),
         };
-        let thread = line.words[..at].iter().find_map(|word| {
-            let thread = word.rsplit_once('T').map_or("", |(_, digits)| digits);
-            thread.parse::<u64>().ok()
-        });
-        // Threads have large numbers of the system; here the first one is 0.
+        // The thread stands before the kind: `T12`, `W0.T12` or, in between, `12`. Threads have large numbers of the
+        // system; here the first one is 0.
+        let name = at.checked_sub(3).map_or("", |thread| line.words[thread]);
         let next = self.threads.len();
-        let number = *(self.threads.entry(thread.unwrap_or(0))).or_insert(next);
+        let number = match self.threads.get(name) {
+            Some(&number) => number,
+            None => *self.threads.entry(name.to_owned()).or_insert(next),
+        };
         let thread =
             u16::try_from(number).map_err(|_| "has more than 65,536 threads".to_owned())?;
         touch(
