@@ -16,6 +16,8 @@ pub struct Foreign {
     /// The clock of the gaps; `None` if they are instructions, or the trace has none.
     pub clock_mhz: Option<f64>,
     pub reads: Reads,
+    /// The command that makes text of what the tool records, if that is not text.
+    pub text_by: Option<&'static str>,
     pub writes: Option<Writer>,
 }
 
@@ -31,6 +33,7 @@ impl Foreign {
             is_physical: true,
             clock_mhz,
             reads,
+            text_by: None,
             writes: None,
         }
     }

@@ -13,6 +13,8 @@ pub struct ParsedRequest {
     pub cycle: Option<u64>,
     pub write: bool,
     pub byte: u64,
+    /// Whether `byte` is a physical address in a format of virtual ones.
+    pub translated: bool,
     pub data: Option<Line>,
     /// Bytes of the line from `byte` on, of a write that does not cover the whole line.
     pub part: Vec<u8>,
@@ -25,6 +27,7 @@ impl ParsedRequest {
             cycle: None,
             write,
             byte,
+            translated: false,
             data: None,
             part: Vec::new(),
             thread: 0,

@@ -1,8 +1,8 @@
 //! Accesses of programs as instrumentation writes them: Pin, Valgrind's Lackey, DynamoRIO.
 
-use sardonyx_trace::{Format, Op};
+use sardonyx_trace::{Format, ImportOptions, Op, Source, import};
 
-use super::{in_short, plain};
+use super::{Desk, in_short, plain};
 
 const PIN: &str = "0x7f10: R 0x1000\n0x7f12: W 0x1040\n#eof\n";
 
@@ -65,4 +65,80 @@ fn threads_of_dynamorio_are_told_apart_in_every_year() {
         let wanted = [(1, 0, true, 0x40), (0, 1, false, 0x41), (0, 0, false, 0x42)];
         assert_eq!(in_short(&text, Format::DynamoRio), wanted, "{one}");
     }
+}
+
+const PLACED: &str = "1 0: 7 <marker: page size 4096>\n\
+    2 1: 7 <marker: physical address for following virtual: 0xf52ace040>\n\
+    3 1: 7 <marker: virtual address for prior physical: 0x7fed14de0040>\n\
+    4 1: 7 write 8 byte(s) @ 0x00007fed14de0ffc by PC 0x10\n";
+
+#[test]
+fn markers_of_dynamorio_say_where_pages_are() {
+    let desk = Desk::new();
+    let convert = |text: &str| {
+        let (from, to) = (desk.at("in.txt"), desk.at("out.parquet"));
+        std::fs::write(&from, text).unwrap();
+        let options = ImportOptions::default();
+        let imported = import(&from, &to, Format::DynamoRio, &options, &mut |_, _| ()).unwrap();
+        let physical = Source::open(&to).unwrap().provenance().is_physical();
+        let lines: Vec<u64> = crate::common::read(&to).iter().map(|r| r.line.0).collect();
+        (lines, imported.untranslated, physical)
+    };
+    // The second half of the write is in the next page, which has no place yet.
+    let (line, beyond) = (0xf_52ac_efc0 / 64, 0x7fed_14de_1000 / 64);
+    assert_eq!(convert(PLACED), (vec![line, beyond], Some(1), false));
+    let next = "1 1: 7 <marker: physical address for following virtual: 0x3000>\n\
+                2 1: 7 <marker: virtual address for prior physical: 0x7fed14de1000>\n";
+    let whole = format!("{next}{PLACED}");
+    assert_eq!(convert(&whole), (vec![line, 0x3000 / 64], Some(0), true));
+    // A page that moves, one that is no longer known, and one of another workload.
+    let read = "5 2: 7 read 4 byte(s) @ 0x00007fed14de0000 by PC 0x10\n";
+    let moved = PLACED
+        .replace("write 8", "write 4")
+        .replace("0xf52ace", "0x4")
+        + read;
+    let gone = "4 1: 7 <marker: physical address not available for 0x7fed14de0040>\n";
+    let [before, after] = [0x4fc0 / 64, 0x4000 / 64];
+    assert_eq!(convert(&moved), (vec![before, after], Some(0), true));
+    let virtual_line = 0x7fed_14de_0000 / 64;
+    let forgotten = moved.replace(read, &format!("{gone}{read}"));
+    assert_eq!(
+        convert(&forgotten),
+        (vec![before, virtual_line], Some(1), false)
+    );
+    let other = moved.replace("5 2: 7", "5 2: W1.T7");
+    assert_eq!(
+        convert(&other),
+        (vec![before, virtual_line], Some(1), false)
+    );
+    let none = convert(read);
+    assert_eq!(none, (vec![virtual_line], None, false));
+    let alone = "1 1: 7 <marker: virtual address for prior physical: 0x7000>\n";
+    let error = plain(alone, Format::DynamoRio).unwrap_err();
+    assert!(
+        error.contains("line 1") && error.contains("before it"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_recording_of_dynamorio_that_is_no_text_names_the_view_tool() {
+    let desk = Desk::new();
+    let bytes: [&[u8]; 3] = [
+        b"PK\x03\x04\x14\0\0\0\x08\0\xff\xfe",
+        &[0x80; 40],
+        &[0; 9000],
+    ];
+    for bytes in bytes {
+        let options = ImportOptions::default();
+        let error = desk.import(bytes, Format::DynamoRio, &options).unwrap_err();
+        assert!(
+            error.contains("drrun -t drmemtrace -tool view -indir"),
+            "{error}"
+        );
+    }
+    let (folder, to) = (desk.at(""), desk.at("out.parquet"));
+    let options = ImportOptions::default();
+    let error = import(folder, to, Format::DynamoRio, &options, &mut |_, _| ()).unwrap_err();
+    assert!(error.to_string().contains("-tool view"), "{error}");
 }
