@@ -2,7 +2,10 @@
 //! decides (FastCDC, ATC 2016).
 //!
 //! Every byte is hashed once for all fixed sizes: the smallest blocks by SHA-1, larger ones over the digests of those
-//! in them. A file's last block is as long as the rest of the file.
+//! in them. A file's last block is as long as the rest of the file. A block that is a hole is none, and a chunk by
+//! content ends at a hole.
+
+use std::ops::Range;
 
 use fastcdc::v2020::FastCDC;
 use sha1::{Digest as _, Sha1};
@@ -20,6 +23,7 @@ pub(super) struct Fixed {
     sizes: Vec<usize>,
     digests: Vec<Sha1Digest>,
     zero: Vec<bool>,
+    hole: Vec<bool>,
 }
 
 impl Fixed {
@@ -29,32 +33,44 @@ impl Fixed {
             sizes,
             digests: Vec::new(),
             zero: Vec::new(),
+            hole: Vec::new(),
         }
     }
 
-    /// Takes the next part of a file. Only a file's last part may have another length than [`BUFFER`] bytes.
-    pub fn part(&mut self, bytes: &[u8], tables: &mut [Distinct]) {
+    /// Takes the next part of a file, whose bytes outside `data` are holes. Only a file's last part may have another
+    /// length than [`BUFFER`] bytes. Returns the bytes of the smallest blocks that are holes.
+    pub fn part(&mut self, bytes: &[u8], data: &[Range<usize>], tables: &mut [Distinct]) -> u64 {
         let Some(&smallest) = self.sizes.first() else {
-            return;
+            return (bytes.len() - data.iter().map(Range::len).sum::<usize>()) as u64;
         };
+        let mut skipped = 0;
         self.digests.clear();
         self.zero.clear();
-        for block in bytes.chunks(smallest) {
+        self.hole.clear();
+        let mut data = data.iter().peekable();
+        for (number, block) in bytes.chunks(smallest).enumerate() {
+            let (start, end) = (number * smallest, number * smallest + block.len());
+            while data.next_if(|data| data.end <= start).is_some() {}
+            let hole = data.peek().is_none_or(|data| data.start >= end);
             self.digests.push(Sha1::digest(block).into());
             self.zero.push(is_zero(block));
+            self.hole.push(hole);
+            skipped += if hole { block.len() as u64 } else { 0 };
         }
         for (&size, table) in self.sizes.iter().zip(tables) {
             let together = size / smallest;
-            let blocks = bytes.chunks(size);
-            let parts = self
-                .digests
-                .chunks(together)
-                .zip(self.zero.chunks(together));
-            for (block, (digests, zero)) in blocks.zip(parts) {
+            let parts = (self.digests.chunks(together))
+                .zip(self.zero.chunks(together))
+                .zip(self.hole.chunks(together));
+            for (block, ((digests, zero), hole)) in bytes.chunks(size).zip(parts) {
+                if hole.iter().all(|&hole| hole) {
+                    continue;
+                }
                 table.zero_chunks += u64::from(zero.iter().all(|&zero| zero));
                 table.add(&joined(digests), block.len() as u32);
             }
         }
+        skipped
     }
 }
 
@@ -88,8 +104,27 @@ impl ByContent {
         }
     }
 
-    /// Takes the next part of a file, which `last` says is the last one.
-    pub fn part(&mut self, bytes: &[u8], last: bool, table: &mut Distinct) {
+    /// Takes the next part of a file, whose bytes outside `data` are holes and which `last` says is the last one.
+    pub fn part(&mut self, bytes: &[u8], data: &[Range<usize>], last: bool, table: &mut Distinct) {
+        let mut end = 0;
+        for data in data {
+            if data.start > end {
+                self.end(table);
+            }
+            self.cut(&bytes[data.clone()], false, table);
+            end = data.end;
+        }
+        if last || end < bytes.len() {
+            self.end(table);
+        }
+    }
+
+    /// Ends the chunk in progress, because a hole or nothing follows.
+    pub fn end(&mut self, table: &mut Distinct) {
+        self.cut(&[], true, table);
+    }
+
+    fn cut(&mut self, bytes: &[u8], last: bool, table: &mut Distinct) {
         self.pending.extend_from_slice(bytes);
         let most = self.average * 4;
         let cutter = FastCDC::new(&self.pending, self.average / 4, self.average, most);

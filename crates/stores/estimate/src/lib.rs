@@ -15,6 +15,7 @@ mod tree;
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -69,7 +70,7 @@ pub struct Estimate {
     pub memory_bytes: u64,
     pub unreadable: u64,
     pub unreadable_named: Vec<String>,
-    /// Bytes of holes in files, which no store keeps; not among `bytes`.
+    /// Bytes of holes in files, by whole blocks of the smallest size: no store keeps them; not among `bytes`.
     pub hole_bytes: u64,
     pub reads: u64,
     pub cuttings: Vec<Cutting>,
@@ -275,6 +276,31 @@ fn open_input(name: &str) -> EstimateResult<Box<dyn Read>> {
     })
 }
 
+/// The parts of the `length` bytes from `from` on that are no holes: all of them where the file system does not tell.
+/// It moves the file's position.
+fn data_within(file: &File, from: u64, length: usize) -> Vec<Range<usize>> {
+    use rustix::fs::{SeekFrom, seek};
+    let end = from + length as u64;
+    let place = |at: u64| (at.clamp(from, end) - from) as usize;
+    let mut parts = Vec::new();
+    let mut at = from;
+    while at < end {
+        let begin = match seek(file, SeekFrom::Data(at)) {
+            Ok(begin) => begin,
+            Err(rustix::io::Errno::NXIO) => break,
+            Err(_) => at,
+        };
+        if begin >= end {
+            break;
+        }
+        at = seek(file, SeekFrom::Hole(begin))
+            .unwrap_or(end)
+            .max(begin + 1);
+        parts.push(place(begin)..place(at));
+    }
+    parts
+}
+
 enum Stop {
     Read(io::Error),
     Unwanted,
@@ -414,9 +440,9 @@ impl EstimateWork {
         self.input(&mut file, Some(&holes), after)
     }
 
-    /// Skips the hole of the file from here on, in whole buffers, so that every fixed block is either skipped or read
-    /// whole. A chunk by content ends there.
-    fn skip_hole(&mut self, file: &File) -> io::Result<()> {
+    /// Skips the hole of the file from here on, in whole buffers, so that each buffer begins at a multiple of every
+    /// size of block.
+    fn skip_hole(&mut self, mut file: &File) -> io::Result<()> {
         let from = self.place.offset;
         let length = file.metadata()?.len();
         let data = match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(from)) {
@@ -426,12 +452,11 @@ impl EstimateWork {
         };
         let whole = (data - from) / BUFFER as u64 * BUFFER as u64;
         let to = from + whole;
-        let mut file = file;
         file.seek(SeekFrom::Start(to))?;
         if to > from {
             if let (Some(by_content), Some(table)) = (&mut self.by_content, self.tables.last_mut())
             {
-                by_content.part(&[], true, table);
+                by_content.end(table);
             }
             self.place.holes += to - from;
             self.place.offset = to;
@@ -459,7 +484,11 @@ impl EstimateWork {
             let read = fill(input, &mut buffer);
             let length = *read.as_ref().unwrap_or(&0);
             let last = length < buffer.len();
-            self.part(&buffer[..length], last);
+            let data = match holes {
+                Some(file) => data_within(file, self.place.offset, length),
+                None => vec![0..length],
+            };
+            self.part(&buffer[..length], &data, last);
             self.place.offset += length as u64;
             ended = read
                 .map(|_| ())
@@ -473,10 +502,10 @@ impl EstimateWork {
         ended
     }
 
-    fn part(&mut self, bytes: &[u8], last: bool) {
-        self.fixed.part(bytes, &mut self.tables);
+    fn part(&mut self, bytes: &[u8], data: &[Range<usize>], last: bool) {
+        self.place.holes += self.fixed.part(bytes, data, &mut self.tables);
         if let (Some(by_content), Some(table)) = (&mut self.by_content, self.tables.last_mut()) {
-            by_content.part(bytes, last, table);
+            by_content.part(bytes, data, last, table);
         }
     }
 

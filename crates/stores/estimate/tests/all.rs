@@ -2,10 +2,11 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::fs;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 use proptest::prelude::*;
-use sardonyx_estimate::{Estimate, EstimateError, Format, Question, estimate, plan};
+use sardonyx_estimate::{Cutting, Estimate, EstimateError, Format, Question, estimate, plan};
 
 fn question(path: &Path) -> Question {
     Question {
@@ -94,6 +95,62 @@ fn chunks_by_content_find_what_has_moved() {
     );
     assert!(by_content.ratio.unwrap() > 1.9, "{:?}", by_content.ratio);
     assert_eq!(by_content.bytes, found.bytes);
+}
+
+/// A file of `length` bytes with these blocks of 4 KiB of noise, and holes between them.
+fn sparse(path: &Path, length: u64, blocks: &[u64]) {
+    let file = fs::File::create(path).unwrap();
+    file.set_len(length).unwrap();
+    for &block in blocks {
+        file.write_all_at(&noise(4096, block + 1), block * 4096)
+            .unwrap();
+    }
+}
+
+/// Whether the file system of temporary files says where holes of 4 KiB are.
+fn tells_holes(folder: &Path) -> bool {
+    let path = folder.join("probe");
+    sparse(&path, 3 * 4096, &[0, 2]);
+    let allocated = fs::metadata(&path).unwrap().blocks() * 512;
+    fs::remove_file(&path).unwrap();
+    allocated == 2 * 4096
+}
+
+#[test]
+fn holes_of_every_size_are_no_chunks() {
+    let folder = tempfile::tempdir().unwrap();
+    if !tells_holes(folder.path()) {
+        return;
+    }
+    // 15,000 blocks, of which 200 have data; the last one is a hole, and so is a whole buffer.
+    let blocks: Vec<u64> = (0..200).map(|n| n * 73 + n % 2).collect();
+    sparse(&folder.path().join("a"), 15_000 * 4096, &blocks);
+    let found = run(&question(folder.path()));
+    assert_eq!((found.bytes, found.hole_bytes), (200 * 4096, 14_800 * 4096));
+    let [small, page, large, by_content] = &found.cuttings[..] else {
+        panic!("four ways of cutting");
+    };
+    let counts = |cutting: &Cutting| (cutting.chunks, cutting.unique_chunks, cutting.zero_chunks);
+    assert_eq!(counts(small), (800, 800, 0));
+    assert_eq!(counts(page), (200, 200, 0));
+    assert_eq!(page.ratio, Some(1.0));
+    // A block that is half a hole is stored whole.
+    assert_eq!((counts(large), large.bytes), ((200, 200, 0), 200 * 8192));
+    assert_eq!(
+        (by_content.bytes, by_content.ratio),
+        (200 * 4096, Some(1.0))
+    );
+    // The same bytes where nothing tells of holes.
+    let bytes = fs::read(folder.path().join("a")).unwrap();
+    fs::write(folder.path().join("a"), &bytes).unwrap();
+    let whole = run(&question(folder.path()));
+    assert_eq!((whole.bytes, whole.hole_bytes), (15_000 * 4096, 0));
+    let distinct = [801, 201, 201];
+    let kept = |cutting: &Cutting| cutting.unique_chunks;
+    assert_eq!(
+        whole.cuttings.iter().map(kept).collect::<Vec<_>>()[..3],
+        distinct
+    );
 }
 
 #[test]
