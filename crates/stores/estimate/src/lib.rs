@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 pub use cost::{DesignCost, costs};
-use cutting::{BUFFER, ByContent, Fixed};
+use cutting::{BUFFER, ByContent, Compression, Fixed};
 pub use distinct::References;
 use distinct::{Allotment, Distinct};
 pub use request::Request;
@@ -46,6 +46,8 @@ pub struct Question {
     pub blocks: Vec<u32>,
     /// Average bytes of chunks by content.
     pub content_defined: Option<u32>,
+    /// The level of zstd at which each distinct chunk is compressed too, from 1 to 22.
+    pub compress: Option<i32>,
     /// The most memory in bytes.
     pub memory: u64,
     /// The file that keeps what has been found so far, and from which the estimate goes on.
@@ -91,9 +93,22 @@ pub struct Cutting {
     pub unique_bytes: u64,
     /// `bytes / unique_bytes`; `None` if there are no chunks.
     pub ratio: Option<f64>,
+    #[serde(flatten)]
+    pub compressed: Option<Compressed>,
     /// One distinct content in this many is counted, and the figures are scaled; with 1 they are exact.
     pub followed_one_in: u64,
     pub references: Vec<References>,
+}
+
+/// Bytes if each chunk is compressed by itself, or kept as it is where that is shorter.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct Compressed {
+    /// Of every chunk, duplicates among them.
+    pub compressed_bytes: u64,
+    /// Of distinct chunks: after deduplication and compression.
+    pub unique_compressed_bytes: u64,
+    /// `bytes / unique_compressed_bytes`; `None` if there are no chunks.
+    pub ratio_compressed: Option<f64>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -137,6 +152,11 @@ impl Question {
         {
             return bad(format!("--content-defined {average}: give 1K to 1M"));
         }
+        if let Some(level) = self.compress
+            && !(1..=22).contains(&level)
+        {
+            return bad(format!("--compress {level}: give a level of zstd, 1 to 22"));
+        }
         if smallest == 0 && self.content_defined.is_none() {
             return bad("--block: give at least one size");
         }
@@ -165,7 +185,11 @@ impl Question {
             wanted.push(needs(u64::from(average / 4)));
         }
         let beside = BESIDE + links * tree::LINK;
-        let tables = Allotment::share(&wanted, self.memory.saturating_sub(beside));
+        let tables = Allotment::share(
+            &wanted,
+            self.memory.saturating_sub(beside),
+            self.compress.is_some(),
+        );
         TablePlan {
             bytes,
             files,
@@ -218,7 +242,7 @@ pub fn estimate(question: &Question, tell: &dyn Fn(u64, u64) -> bool) -> Estimat
             cuttings,
         });
     }
-    let mut work = EstimateWork::new(question, tables);
+    let mut work = EstimateWork::new(question, tables)?;
     if question.path == "-" {
         let mut input = open_input("-")?;
         work.input(&mut input, None, &mut |work| {
@@ -254,6 +278,7 @@ pub fn estimate(question: &Question, tell: &dyn Fn(u64, u64) -> bool) -> Estimat
 impl Cutting {
     fn new(kind: &'static str, chunk_bytes: Option<u32>, table: &Distinct) -> Cutting {
         let (unique_chunks, unique_bytes) = table.unique();
+        let ratio = |kept: u64| (kept > 0).then(|| table.bytes as f64 / kept as f64);
         Cutting {
             kind,
             chunk_bytes,
@@ -262,7 +287,12 @@ impl Cutting {
             zero_chunks: table.zero_chunks,
             unique_chunks,
             unique_bytes,
-            ratio: (unique_bytes > 0).then(|| table.bytes as f64 / unique_bytes as f64),
+            ratio: ratio(unique_bytes),
+            compressed: table.compressed().map(|(unique, all)| Compressed {
+                compressed_bytes: all,
+                unique_compressed_bytes: unique,
+                ratio_compressed: ratio(unique),
+            }),
             followed_one_in: table.one_in(),
             references: table.references(),
         }
@@ -342,19 +372,22 @@ struct EstimateWork {
     by_content: Option<ByContent>,
     /// A table for each size of fixed blocks, then one for chunks cut by content.
     tables: Vec<Distinct>,
+    compression: Compression,
     place: Progress,
     buffer: Vec<u8>,
 }
 
 impl EstimateWork {
-    fn new(question: &Question, tables: Vec<Distinct>) -> EstimateWork {
-        EstimateWork {
+    fn new(question: &Question, tables: Vec<Distinct>) -> EstimateResult<EstimateWork> {
+        let compression = Compression::new(question.compress);
+        Ok(EstimateWork {
+            compression: compression.map_err(|error| EstimateError::Io("zstd".into(), error))?,
             fixed: Fixed::new(&question.blocks),
             by_content: question.content_defined.map(ByContent::new),
             tables,
             place: Progress::default(),
             buffer: vec![0; BUFFER],
-        }
+        })
     }
 
     /// Reads every file below the path, and continues from the state if there is one.
@@ -456,7 +489,7 @@ impl EstimateWork {
         if to > from {
             if let (Some(by_content), Some(table)) = (&mut self.by_content, self.tables.last_mut())
             {
-                by_content.end(table);
+                by_content.end(table, &mut self.compression);
             }
             self.place.holes += to - from;
             self.place.offset = to;
@@ -503,9 +536,10 @@ impl EstimateWork {
     }
 
     fn part(&mut self, bytes: &[u8], data: &[Range<usize>], last: bool) {
-        self.place.holes += self.fixed.part(bytes, data, &mut self.tables);
+        let compression = &mut self.compression;
+        self.place.holes += self.fixed.part(bytes, data, &mut self.tables, compression);
         if let (Some(by_content), Some(table)) = (&mut self.by_content, self.tables.last_mut()) {
-            by_content.part(bytes, data, last, table);
+            by_content.part(bytes, data, last, table, compression);
         }
     }
 

@@ -6,7 +6,9 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 use proptest::prelude::*;
-use sardonyx_estimate::{Cutting, Estimate, EstimateError, Format, Question, estimate, plan};
+use sardonyx_estimate::{
+    Compressed, Cutting, Estimate, EstimateError, Format, Question, estimate, plan,
+};
 
 fn question(path: &Path) -> Question {
     Question {
@@ -14,6 +16,7 @@ fn question(path: &Path) -> Question {
         trace: None,
         blocks: vec![1024, 4096, 8192],
         content_defined: Some(4096),
+        compress: None,
         memory: 64 << 20,
         state: None,
     }
@@ -150,6 +153,51 @@ fn holes_of_every_size_are_no_chunks() {
     assert_eq!(
         whole.cuttings.iter().map(kept).collect::<Vec<_>>()[..3],
         distinct
+    );
+}
+
+#[test]
+fn chunks_are_compressed_each_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    // Twice the same noise, which does not shrink, and text that does.
+    let (noise, text) = (
+        noise(64 << 10, 3),
+        "of a feather ".repeat(5000).into_bytes(),
+    );
+    let text = &text[..32 << 10];
+    fs::write(folder.path().join("a"), [&noise, &noise, text].concat()).unwrap();
+    let asked = |level| Question {
+        compress: level,
+        blocks: vec![8192],
+        ..question(folder.path())
+    };
+    let plain = run(&asked(None));
+    assert_eq!(plain.cuttings[0].compressed, None);
+    assert!(
+        !serde_json::to_string(&plain)
+            .unwrap()
+            .contains("compressed")
+    );
+    let found = run(&asked(Some(3)));
+    let fixed = &found.cuttings[0];
+    let mut blocks: Vec<&[u8]> = text.chunks(8192).collect();
+    let squeezed = |block: &&[u8]| zstd::bulk::compress(block, 3).unwrap().len() as u64;
+    let all: u64 = blocks.iter().map(squeezed).sum();
+    blocks.sort_unstable();
+    blocks.dedup();
+    let distinct: u64 = blocks.iter().map(squeezed).sum();
+    let wanted = Compressed {
+        compressed_bytes: (128 << 10) + all,
+        unique_compressed_bytes: (64 << 10) + distinct,
+        ratio_compressed: Some((160 << 10) as f64 / ((64 << 10) + distinct) as f64),
+    };
+    assert!(all < 2000, "{all}");
+    assert_eq!(fixed.compressed.as_ref(), Some(&wanted));
+    assert_eq!(fixed.unique_bytes, plain.cuttings[0].unique_bytes);
+    let by_content = found.cuttings[1].compressed.as_ref().unwrap();
+    assert!(
+        by_content.unique_compressed_bytes < 80 << 10,
+        "{by_content:?}"
     );
 }
 
@@ -333,6 +381,7 @@ fn bad_questions_are_refused() {
         (q.blocks, q.content_defined) = (vec![], None);
     });
     refused("--memory", |q| q.memory = 1 << 20);
+    refused("--compress 23", |q| q.compress = Some(23));
     refused("--content-defined", |q| q.content_defined = Some(100));
     refused("--state", |q| {
         (q.path, q.state) = ("-".into(), Some("x".into()));
