@@ -21,7 +21,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub use export::{Exported, export};
 use foreign::{Reads, Requests, TextFormat, TextLine};
@@ -92,6 +92,8 @@ impl Default for ImportOptions {
     }
 }
 
+/// The level of zstd at which a trace is written.
+const COMPRESSION: i32 = 3;
 /// The longest line of text that a format needs, with room to spare.
 const LONGEST: u64 = 4096;
 
@@ -133,7 +135,10 @@ pub fn import(
     }
     let read = Rc::new(Cell::new(0));
     let mut text = compressed::open(CountedFile(file, read.clone())).map_err(io)?;
-    let mut writer = TraceWriter::create(to, provenance(path, format, options))?;
+    let has_pc = format.foreign().has_pc;
+    let provenance = provenance(path, format, options);
+    let mut writer = TraceWriter::with_sites(to, provenance, COMPRESSION, has_pc)?;
+    let mut sites = Sites::default();
     let mut records = Records {
         options,
         at_core: format.foreign().at_core,
@@ -168,7 +173,8 @@ pub fn import(
         })?;
         let Some(request) = request else { break };
         translated += u64::from(request.translated);
-        writer.push(&records.next(request).map_err(place)?)?;
+        let site = request.pc.map(|pc| sites.number(pc));
+        writer.push_at(&records.next(request).map_err(place)?, site)?;
         count += 1;
         if count % 65_536 == 0 {
             progress(read.get(), meta.len());
@@ -180,8 +186,11 @@ pub fn import(
         return Err(TraceError::file(path, problem));
     }
     progress(bytes, meta.len());
+    let more = &mut writer.provenance_mut().more;
+    if has_pc {
+        more.insert("sites".to_owned(), sites.list.into());
+    }
     if translated == count {
-        let more = &mut writer.provenance_mut().more;
         more.insert(ADDRESS_SPACE.to_owned(), PHYSICAL.into());
     }
     let records = writer.finish()?;
@@ -189,6 +198,22 @@ pub fn import(
         records,
         untranslated: (translated > 0).then_some(records - translated),
     })
+}
+
+/// Addresses of instructions, as the provenance lists them: without a caller, and not of a locked instruction.
+#[derive(Default)]
+struct Sites {
+    numbers: FxHashMap<u64, u32>,
+    list: Vec<Value>,
+}
+
+impl Sites {
+    fn number(&mut self, pc: u64) -> u32 {
+        *self.numbers.entry(pc).or_insert_with(|| {
+            self.list.push(json!([0, pc, false]));
+            self.list.len() as u32 - 1
+        })
+    }
 }
 
 /// A file that counts the bytes read from it.

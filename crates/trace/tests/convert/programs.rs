@@ -1,6 +1,6 @@
 //! Accesses of programs as instrumentation writes them: Pin, Valgrind's Lackey, DynamoRIO.
 
-use sardonyx_trace::{Format, ImportOptions, Op, Source, import};
+use sardonyx_trace::{Format, ImportOptions, Op, Source, TraceReader, import};
 
 use super::{Desk, in_short, plain};
 
@@ -119,6 +119,52 @@ fn markers_of_dynamorio_say_where_pages_are() {
         error.contains("line 1") && error.contains("before it"),
         "{error}"
     );
+}
+
+/// The address of each record's instruction, as its site says.
+fn pcs(bytes: &[u8], format: Format) -> Vec<Option<u64>> {
+    let desk = Desk::new();
+    let (from, to) = (desk.at("in"), desk.at("out.parquet"));
+    std::fs::write(&from, bytes).unwrap();
+    import(
+        &from,
+        &to,
+        format,
+        &ImportOptions::default(),
+        &mut |_, _| (),
+    )
+    .unwrap();
+    let mut reader = TraceReader::open(&to).unwrap();
+    let sites = reader.provenance().more["sites"].clone();
+    let (mut batch, mut numbers) = (Vec::new(), Vec::new());
+    assert!(
+        reader
+            .next_batch_at(&mut batch, Some(&mut numbers))
+            .unwrap()
+    );
+    let pc = |site: u32| sites[site as usize][1].as_u64().unwrap();
+    numbers.iter().map(|site| site.map(pc)).collect()
+}
+
+#[test]
+fn instructions_of_accesses_are_kept() {
+    assert_eq!(
+        pcs(PIN.as_bytes(), Format::Pinatrace),
+        [Some(0x7f10), Some(0x7f12)]
+    );
+    let [first, second] = [Some(0x7f6f_dd3e_c363), Some(0x7f6f_dd3e_c368)];
+    assert_eq!(
+        pcs(VIEW.as_bytes(), Format::DynamoRio),
+        [first, second, second]
+    );
+    let usimm = b"2 R 0x10040 0x400000\n0 W 0x10080\n5 R 0x20000 0x400000\n";
+    let read = Some(0x40_0000);
+    assert_eq!(pcs(usimm, Format::Usimm), [read, None, read]);
+    let mut instruction = [0; 64];
+    instruction[..8].copy_from_slice(&u64::MAX.to_le_bytes());
+    instruction[32] = 64;
+    instruction[16] = 128;
+    assert_eq!(pcs(&instruction, Format::ChampSim), [Some(u64::MAX); 2]);
 }
 
 #[test]

@@ -3,11 +3,13 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::convert::{Format, remedy};
 use crate::convert::foreign::{Foreign, Reads, TextFormat, TextLine};
 use crate::convert::parse::{ParsedRequests, decimal, hex, shape, touch};
 
 pub const FORMAT: Foreign = Foreign {
     // The view tool prints to standard error.
+    has_pc: true,
     text_by: Some("drrun -t drmemtrace -tool view -indir FOLDER 2> view.txt"),
     ..Foreign::at_core("dynamorio", Reads::Text(|_| Box::new(DynamoRio::new())))
 };
@@ -89,7 +91,10 @@ impl TextFormat for DynamoRio {
                 .any(|word| word.starts_with('<') || word.ends_with(':') || word.starts_with("--"));
             return match known {
                 true => Ok(()),
-                false => Err("is not a line of DynamoRIO's view tool".to_owned()),
+                false => Err(format!(
+                    "is not a line of DynamoRIO's view tool; {}",
+                    remedy(Format::DynamoRio)
+                )),
             };
         };
         let (Some(kind), Some(size), Some(address)) = (
@@ -123,7 +128,12 @@ impl TextFormat for DynamoRio {
         let before = out.len();
         touch(self.moment, access, &[], thread, out)?;
         let workload = workload(name);
+        let pc = match line.words.get(at + 3..at + 6) {
+            Some(["by", "PC", pc]) => Some(hex(pc)?),
+            _ => None,
+        };
         for request in out.range_mut(before..) {
+            request.pc = pc;
             let page = request.byte / self.page_bytes;
             if let Some(place) = self.pages.get(&(workload, page)) {
                 request.byte = place * self.page_bytes + request.byte % self.page_bytes;

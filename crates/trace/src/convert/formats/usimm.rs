@@ -2,10 +2,12 @@
 //! that many other instructions. The address is physical.
 
 use crate::convert::foreign::{Foreign, Reads, TextFormat, TextLine};
-use crate::convert::parse::{ParsedRequest, ParsedRequests, decimal, number, shape};
+use crate::convert::parse::{ParsedRequest, ParsedRequests, after, number, shape};
 
-pub const FORMAT: Foreign =
-    Foreign::at_bus("usimm", None, Reads::Text(|_| Box::new(Usimm::default())));
+pub const FORMAT: Foreign = Foreign {
+    has_pc: true,
+    ..Foreign::at_bus("usimm", None, Reads::Text(|_| Box::new(Usimm::default())))
+};
 
 #[derive(Default)]
 struct Usimm {
@@ -15,14 +17,15 @@ struct Usimm {
 
 impl TextFormat for Usimm {
     fn line(&mut self, line: &TextLine<'_>, out: &mut ParsedRequests) -> Result<(), String> {
-        let (gap, write, address) = match line.words[..] {
-            [gap, "R", address, _] => (gap, false, address),
-            [gap, "W", address] => (gap, true, address),
+        let (gap, write, address, pc) = match line.words[..] {
+            [gap, "R", address, pc] => (gap, false, address, Some(pc)),
+            [gap, "W", address] => (gap, true, address, None),
             _ => return Err(shape(&line.words, "GAP R ADDRESS PC or GAP W ADDRESS")),
         };
-        self.moment += decimal(gap, "count of other instructions")? + 1;
+        self.moment = after(self.moment, gap)?;
         out.push_back(ParsedRequest {
             cycle: Some(self.moment),
+            pc: pc.map(number).transpose()?,
             ..ParsedRequest::new(write, number(address)?)
         });
         Ok(())
