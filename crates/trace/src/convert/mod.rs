@@ -127,11 +127,7 @@ pub fn import(
     let file = File::open(path).map_err(io)?;
     let meta = file.metadata().map_err(io)?;
     if meta.is_dir() {
-        let problem = match format.foreign().text_by {
-            Some(_) => format!("is a directory; {}", remedy(format)),
-            None => IS_A_FOLDER.to_owned(),
-        };
-        return Err(TraceError::file(path, problem));
+        return Err(TraceError::file(path, is_a_folder(format)));
     }
     let read = Rc::new(Cell::new(0));
     let mut text = compressed::open(CountedFile(file, read.clone())).map_err(io)?;
@@ -147,18 +143,7 @@ pub fn import(
         sequence: 0,
         moment: 0,
     };
-    let text_lines = |parser| TextLines {
-        format,
-        parser,
-        waiting: VecDeque::new(),
-        line: Vec::new(),
-        number: 0,
-    };
-    let mut requests: Box<dyn Requests> = match format.foreign().reads {
-        Reads::Line(parse) => Box::new(text_lines(Box::new(parse))),
-        Reads::Text(parser) => Box::new(text_lines(parser(options))),
-        Reads::Bytes(requests) => requests(options),
-    };
+    let mut requests = reader(format, options);
     let (mut count, mut translated) = (0, 0);
     while count < options.limit {
         let next = requests.next(&mut text);
@@ -180,12 +165,11 @@ pub fn import(
             progress(read.get(), meta.len());
         }
     }
-    let bytes = meta.len();
     if count == 0 {
         let problem = format!("holds no request; is it a {format} trace?");
         return Err(TraceError::file(path, problem));
     }
-    progress(bytes, meta.len());
+    progress(meta.len(), meta.len());
     let more = &mut writer.provenance_mut().more;
     if has_pc {
         more.insert("sites".to_owned(), sites.list.into());
@@ -198,6 +182,21 @@ pub fn import(
         records,
         untranslated: (translated > 0).then_some(records - translated),
     })
+}
+
+fn reader(format: Format, options: &ImportOptions) -> Box<dyn Requests> {
+    let text_lines = |parser| TextLines {
+        format,
+        parser,
+        waiting: VecDeque::new(),
+        line: Vec::new(),
+        number: 0,
+    };
+    match format.foreign().reads {
+        Reads::Line(parse) => Box::new(text_lines(Box::new(parse))),
+        Reads::Text(parser) => Box::new(text_lines(parser(options))),
+        Reads::Bytes(requests) => requests(options),
+    }
 }
 
 /// Addresses of instructions, as the provenance lists them: without a caller, and not of a locked instruction.
@@ -275,6 +274,13 @@ impl Requests for TextLines {
 
     fn line(&self) -> u64 {
         self.number
+    }
+}
+
+fn is_a_folder(format: Format) -> String {
+    match format.foreign().text_by {
+        Some(_) => format!("is a directory; {}", remedy(format)),
+        None => IS_A_FOLDER.to_owned(),
     }
 }
 
