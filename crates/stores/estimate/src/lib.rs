@@ -519,7 +519,7 @@ impl EstimateWork {
             let last = length < buffer.len();
             let data = match holes {
                 Some(file) => data_within(file, self.place.offset, length),
-                None => vec![0..length],
+                None => std::iter::once(0..length).collect(),
             };
             self.part(&buffer[..length], &data, last);
             self.place.offset += length as u64;
