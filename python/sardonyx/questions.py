@@ -377,7 +377,7 @@ class Tree(Value):
 
 
 class BlockTrace(Value):
-    """A recorded block trace: FIU's with digests, MSR's or fio's without."""
+    """A recorded block trace: FIU's with digests, MSR's, fio's, MQSim's or blkparse's without."""
 
     kind: Literal["trace"] = "trace"
     #: The file.

@@ -241,6 +241,18 @@ def test_a_changed_byte_is_found_by_every_reader(tmp_path: Path) -> None:
     assert "a.parquet: is damaged" in outcome.stderr and not (tmp_path / "swept").exists()
 
 
+def test_what_dynamorio_records_names_the_tool_that_makes_text_of_it(tmp_path: Path) -> None:
+    archive, folder, here = (tmp_path / name for name in ("chunk.zip", "app.dir", "here"))
+    archive.write_bytes(b"PK\x03\x04\x14\0\0\0\x08\0")
+    folder.mkdir()
+    here.mkdir()
+    for place in (archive, folder):
+        command = ("trace", "convert", str(place), "new.parquet", "--from", "dynamorio")
+        refused(*command, where=here, words="drrun -t drmemtrace -tool view -indir")
+    command = ("trace", "convert", str(folder), "new.parquet", "--from", "nvmain")
+    refused(*command, where=here, words="name a trace file inside it")
+
+
 def test_a_trace_without_checksums_is_read_and_said_to_have_none(tmp_path: Path) -> None:
     bursty(tmp_path / "old.parquet", 0, 40)
     said = sardonyx("trace", "check", "old.parquet", where=tmp_path).stdout

@@ -39,7 +39,7 @@ def a_tree(where: Path) -> Path:
         (tree / f"{number}").write_bytes(blocks + some[0][: draw.randrange(4096)])
     (tree / "zeros").write_bytes(bytes(100_000))
     with (tree / "hole").open("wb") as hole:
-        hole.truncate(3_000_000)
+        hole.truncate(733 * 4096)  # no chunk here, and of borg's one that other files have
     (tree / "empty").touch()
     os.link(tree / "1", tree / "hard")
     (tree / "soft").symlink_to("zeros")
@@ -93,6 +93,17 @@ def test_the_report_has_what_the_json_has(tmp_path: Path) -> None:
     cycles = cutting["unique_chunks"] * (256 + 256 + 4)
     cycles += (cutting["chunks"] - cutting["unique_chunks"]) * (256 + 4)
     assert eight["seconds"] == pytest.approx(cycles / 1e9)
+
+
+def test_compression_is_told_beside_deduplication(tmp_path: Path) -> None:
+    a_tree(tmp_path)
+    options = ("--compress", "3", "--json", "e.json")
+    ended = sardonyx("store", "estimate", "tree", *options, where=tmp_path)
+    for cutting in json.loads((tmp_path / "e.json").read_text())["cuttings"]:
+        both = cutting["unique_compressed_bytes"]
+        assert both < min(cutting["unique_bytes"], cutting["compressed_bytes"])
+        assert cutting["ratio_compressed"] == pytest.approx(cutting["bytes"] / both)
+        assert f"{both:,}" in ended.stdout and f"{cutting['ratio_compressed']:.2f}x" in ended.stdout
 
 
 def test_a_stream_counts_as_the_file_does(tmp_path: Path) -> None:

@@ -216,20 +216,25 @@ template <class Who> class Coupling {
 
     // Appends the parts of a request, or of a flush.
     void Divide(Who who, const Access &access, uint64_t since, bool is_flush) {
+        // The end may be 2^64, which is no address, so bytes are counted.
+        if (access.size == 0 || access.size - 1 > UINT64_MAX - access.address) {
+            throw std::runtime_error("sardonyx: " + std::to_string(access.size) + " bytes at address " +
+                                     std::to_string(access.address) + " are none, or go beyond 2^64");
+        }
         const uint32_t slot = Slot(who, is_flush);
-        const uint64_t end = access.address + access.size;
-        for (uint64_t from = access.address, to; from < end; from = to) {
-            to = std::min(end, from / kLine * kLine + kLine);
+        for (uint32_t done = 0, count; done < access.size; done += count) {
+            const uint64_t from = access.address + done;
+            count = std::min(access.size - done, kLine - static_cast<uint32_t>(from % kLine));
             Part part{};
             part.request.address = from;
             part.request.tag = parts_++ << kSlotBits | slot;
             part.request.presented_ps = since;
-            part.request.size = static_cast<uint32_t>(to - from);
+            part.request.size = count;
             part.request.kind = access.is_write ? SARDONYX_WRITE : SARDONYX_READ;
             part.request.flags = access.is_write ? access.flags : 0;
             part.is_flush = is_flush;
             part.has_bytes = access.is_write && access.bytes;
-            if (part.has_bytes) std::memcpy(part.bytes, access.bytes + (from - access.address), to - from);
+            if (part.has_bytes) std::memcpy(part.bytes, access.bytes + done, count);
             waiting_.push_back(part);
             requests_[slot].left++;
         }
@@ -237,10 +242,12 @@ template <class Who> class Coupling {
 
     // Calls `act(bytes, from, count)` for what writes that wait here have of so many bytes, which begin `from` there.
     template <class Act> void Overlap(uint64_t address, size_t size, Act act) {
+        if (size == 0) return;
         for (Part &part : waiting_) {
-            const uint64_t from = std::max(address, part.request.address);
-            const uint64_t to = std::min(address + size, part.request.address + part.request.size);
-            if (part.has_bytes && from < to) act(part.bytes + (from - part.request.address), from - address, to - from);
+            const uint64_t begin = part.request.address;
+            const uint64_t from = std::max(address, begin);
+            const uint64_t last = std::min(address + (size - 1), begin + (part.request.size - 1));
+            if (part.has_bytes && from <= last) act(part.bytes + (from - begin), from - address, last - from + 1);
         }
     }
 

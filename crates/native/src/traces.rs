@@ -103,7 +103,7 @@ pub fn trace_convert(py: Python<'_>, asked: &str, progress: Option<&Progress>) -
             options.levels = asked.levels().map_err(bad)?.unwrap_or(options.levels);
             let import =
                 |tell: ProgressCallback<'_>| trace::import(src, dst, foreign, &options, tell);
-            Ok(json!({"records": detached(py, progress, import)?}).to_string())
+            answer(&detached(py, progress, import)?)
         }
         (None, Some(foreign)) => {
             let source = trace::Source::open(src).map_err(bad)?;

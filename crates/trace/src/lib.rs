@@ -27,7 +27,7 @@ mod writer;
 
 pub use check::{CheckReport, Problem, check};
 pub use contents::Contents;
-pub use convert::{Exported, Fill, Format, ImportOptions, export, import};
+pub use convert::{Exported, Fill, Format, ImportOptions, Imported, export, import};
 pub use cut::{copy, cut};
 pub use error::TraceError;
 pub use info::{Bucket, Collisions, Fingerprint, TraceInfo, info};

@@ -405,6 +405,7 @@ def store_estimate(
     block: int | str | Sequence[int | str] = (),
     content_defined: str = "8K",
     trace: str | None = None,
+    compress: int | None = None,
     memory: int | str = 1_073_741_824,
     state: Text | None = None,
     plot: Text | None = None,

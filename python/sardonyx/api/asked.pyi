@@ -335,6 +335,7 @@ class StoreEstimate(Asked):
     block: tuple[int, ...]
     content_defined: str
     trace: str | None
+    compress: int | None
     memory: int
     state: Path | None
     plot: Path | None

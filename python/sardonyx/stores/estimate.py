@@ -108,6 +108,9 @@ def _announced(plan: dict[str, Any]) -> str:
 def tell(people: Console, answer: Estimate) -> None:
     designs, tables = answer["designs"], answer["tables"]
     people.print(_cuttings(answer["cuttings"]))
+    if "compressed_bytes" in answer["cuttings"][0]:
+        people.print("\nif each chunk is compressed by itself", style="dim")
+        people.print(_compressed(answer["cuttings"]))
     people.print("\ndistinct contents by how often they come", style="dim")
     people.print(_references(answer["cuttings"]))
     if designs:
@@ -135,7 +138,6 @@ def _cuttings(cuttings: list[dict[str, Any]]) -> RenderableType:
     for one in cuttings:
         about = "~" if one["followed_one_in"] > 1 else ""
         share = 1 - one["unique_chunks"] / one["chunks"] if one["chunks"] else 0.0
-        ratio = "-" if one["ratio"] is None else f"{one['ratio']:.2f}x"
         table.add_row(
             named(one),
             f"{one['chunks']:,}",
@@ -143,9 +145,27 @@ def _cuttings(cuttings: list[dict[str, Any]]) -> RenderableType:
             f"{about}{share:.1%}",
             f"{one['zero_chunks']:,}",
             f"{about}{one['unique_bytes']:,}",
-            f"{about}{ratio}",
+            f"{about}{_times(one['ratio'])}",
         )
     return table
+
+
+def _compressed(cuttings: list[dict[str, Any]]) -> RenderableType:
+    """What compression leaves of all chunks, and of the distinct ones."""
+    table = _table("chunks", "bytes kept by it alone", "by both", "ratio of both")
+    for one in cuttings:
+        about = "~" if one["followed_one_in"] > 1 else ""
+        table.add_row(
+            named(one),
+            f"{about}{one['compressed_bytes']:,}",
+            f"{about}{one['unique_compressed_bytes']:,}",
+            f"{about}{_times(one['ratio_compressed'])}",
+        )
+    return table
+
+
+def _times(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{ratio:.2f}x"
 
 
 def _references(cuttings: list[dict[str, Any]]) -> RenderableType:

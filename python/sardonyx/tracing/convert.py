@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 from sardonyx import _core
 from sardonyx.answer import Answer
@@ -18,7 +19,8 @@ from sardonyx.tracing.facts import tell as tell
 def answer(asked: TraceConvert, watch: Watch | None) -> Answer:
     """What is in the new trace."""
     source = path_of(asked.source)
-    check_file(source)
+    if not Path(source).is_dir():  # of which the format says what to do
+        check_file(source)
     check_new(asked.target, [source])
     call = partial(_core.trace_convert, asked.replace(source=source).json())
     return Answer("trace convert", ran(source, call, watch), shown=str(asked.target))

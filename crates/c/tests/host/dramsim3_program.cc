@@ -44,6 +44,7 @@ int main(int count, char **words) {
         if (next) {
             address = cycle % 2 ? random() : cycle * 64;
             is_write = random() % 3 == 0;
+            if (cycle % 101 == 0 && !is_write) address |= ~uint64_t{63}; // the last line of all addresses
         }
         next = memory->WillAcceptTransaction(address, is_write);
         if (next) {

@@ -48,7 +48,7 @@ question! {
         target: Place,
         /// Format of SOURCE: sardonyx, nvmain, ramulator-load-store, ramulator-read-write, ramulator-instructions,
         /// ramulator-memory, dramsim2, dramsim3, dramsys, dramsys-relative, champsim, gem5-packets, pinatrace, lackey,
-        /// dynamorio.
+        /// dynamorio, usimm.
         #[schemars(extend("called" = "from"))]
         from_format: Option<String>,
         /// Format of TARGET: sardonyx, nvmain, ramulator-load-store, dramsim3, champsim.

@@ -15,13 +15,14 @@ mod tree;
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 pub use cost::{DesignCost, costs};
-use cutting::{BUFFER, ByContent, Fixed};
+use cutting::{BUFFER, ByContent, Compression, Fixed};
 pub use distinct::References;
 use distinct::{Allotment, Distinct};
 pub use request::Request;
@@ -45,6 +46,8 @@ pub struct Question {
     pub blocks: Vec<u32>,
     /// Average bytes of chunks by content.
     pub content_defined: Option<u32>,
+    /// The level of zstd at which each distinct chunk is compressed too, from 1 to 22.
+    pub compress: Option<i32>,
     /// The most memory in bytes.
     pub memory: u64,
     /// The file that keeps what has been found so far, and from which the estimate goes on.
@@ -69,7 +72,7 @@ pub struct Estimate {
     pub memory_bytes: u64,
     pub unreadable: u64,
     pub unreadable_named: Vec<String>,
-    /// Bytes of holes in files, which no store keeps; not among `bytes`.
+    /// Bytes of holes in files, by whole blocks of the smallest size: no store keeps them; not among `bytes`.
     pub hole_bytes: u64,
     pub reads: u64,
     pub cuttings: Vec<Cutting>,
@@ -90,9 +93,22 @@ pub struct Cutting {
     pub unique_bytes: u64,
     /// `bytes / unique_bytes`; `None` if there are no chunks.
     pub ratio: Option<f64>,
+    #[serde(flatten)]
+    pub compressed: Option<Compressed>,
     /// One distinct content in this many is counted, and the figures are scaled; with 1 they are exact.
     pub followed_one_in: u64,
     pub references: Vec<References>,
+}
+
+/// Bytes if each chunk is compressed by itself, or kept as it is where that is shorter.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct Compressed {
+    /// Of every chunk, duplicates among them.
+    pub compressed_bytes: u64,
+    /// Of distinct chunks: after deduplication and compression.
+    pub unique_compressed_bytes: u64,
+    /// `bytes / unique_compressed_bytes`; `None` if there are no chunks.
+    pub ratio_compressed: Option<f64>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -136,6 +152,11 @@ impl Question {
         {
             return bad(format!("--content-defined {average}: give 1K to 1M"));
         }
+        if let Some(level) = self.compress
+            && !(1..=22).contains(&level)
+        {
+            return bad(format!("--compress {level}: give a level of zstd, 1 to 22"));
+        }
         if smallest == 0 && self.content_defined.is_none() {
             return bad("--block: give at least one size");
         }
@@ -164,7 +185,11 @@ impl Question {
             wanted.push(needs(u64::from(average / 4)));
         }
         let beside = BESIDE + links * tree::LINK;
-        let tables = Allotment::share(&wanted, self.memory.saturating_sub(beside));
+        let tables = Allotment::share(
+            &wanted,
+            self.memory.saturating_sub(beside),
+            self.compress.is_some(),
+        );
         TablePlan {
             bytes,
             files,
@@ -217,7 +242,7 @@ pub fn estimate(question: &Question, tell: &dyn Fn(u64, u64) -> bool) -> Estimat
             cuttings,
         });
     }
-    let mut work = EstimateWork::new(question, tables);
+    let mut work = EstimateWork::new(question, tables)?;
     if question.path == "-" {
         let mut input = open_input("-")?;
         work.input(&mut input, None, &mut |work| {
@@ -253,6 +278,7 @@ pub fn estimate(question: &Question, tell: &dyn Fn(u64, u64) -> bool) -> Estimat
 impl Cutting {
     fn new(kind: &'static str, chunk_bytes: Option<u32>, table: &Distinct) -> Cutting {
         let (unique_chunks, unique_bytes) = table.unique();
+        let ratio = |kept: u64| (kept > 0).then(|| table.bytes as f64 / kept as f64);
         Cutting {
             kind,
             chunk_bytes,
@@ -261,7 +287,12 @@ impl Cutting {
             zero_chunks: table.zero_chunks,
             unique_chunks,
             unique_bytes,
-            ratio: (unique_bytes > 0).then(|| table.bytes as f64 / unique_bytes as f64),
+            ratio: ratio(unique_bytes),
+            compressed: table.compressed().map(|(unique, all)| Compressed {
+                compressed_bytes: all,
+                unique_compressed_bytes: unique,
+                ratio_compressed: ratio(unique),
+            }),
             followed_one_in: table.one_in(),
             references: table.references(),
         }
@@ -273,6 +304,31 @@ fn open_input(name: &str) -> EstimateResult<Box<dyn Read>> {
         "-" => Box::new(io::stdin().lock()),
         _ => Box::new(File::open(name).map_err(|error| EstimateError::Io(name.into(), error))?),
     })
+}
+
+/// The parts of the `length` bytes from `from` on that are no holes: all of them where the file system does not tell.
+/// It moves the file's position.
+fn data_within(file: &File, from: u64, length: usize) -> Vec<Range<usize>> {
+    use rustix::fs::{SeekFrom, seek};
+    let end = from + length as u64;
+    let place = |at: u64| (at.clamp(from, end) - from) as usize;
+    let mut parts = Vec::new();
+    let mut at = from;
+    while at < end {
+        let begin = match seek(file, SeekFrom::Data(at)) {
+            Ok(begin) => begin,
+            Err(rustix::io::Errno::NXIO) => break,
+            Err(_) => at,
+        };
+        if begin >= end {
+            break;
+        }
+        at = seek(file, SeekFrom::Hole(begin))
+            .unwrap_or(end)
+            .max(begin + 1);
+        parts.push(place(begin)..place(at));
+    }
+    parts
 }
 
 enum Stop {
@@ -316,19 +372,22 @@ struct EstimateWork {
     by_content: Option<ByContent>,
     /// A table for each size of fixed blocks, then one for chunks cut by content.
     tables: Vec<Distinct>,
+    compression: Compression,
     place: Progress,
     buffer: Vec<u8>,
 }
 
 impl EstimateWork {
-    fn new(question: &Question, tables: Vec<Distinct>) -> EstimateWork {
-        EstimateWork {
+    fn new(question: &Question, tables: Vec<Distinct>) -> EstimateResult<EstimateWork> {
+        let compression = Compression::new(question.compress);
+        Ok(EstimateWork {
+            compression: compression.map_err(|error| EstimateError::Io("zstd".into(), error))?,
             fixed: Fixed::new(&question.blocks),
             by_content: question.content_defined.map(ByContent::new),
             tables,
             place: Progress::default(),
             buffer: vec![0; BUFFER],
-        }
+        })
     }
 
     /// Reads every file below the path, and continues from the state if there is one.
@@ -414,9 +473,9 @@ impl EstimateWork {
         self.input(&mut file, Some(&holes), after)
     }
 
-    /// Skips the hole of the file from here on, in whole buffers, so that every fixed block is either skipped or read
-    /// whole. A chunk by content ends there.
-    fn skip_hole(&mut self, file: &File) -> io::Result<()> {
+    /// Skips the hole of the file from here on, in whole buffers, so that each buffer begins at a multiple of every
+    /// size of block.
+    fn skip_hole(&mut self, mut file: &File) -> io::Result<()> {
         let from = self.place.offset;
         let length = file.metadata()?.len();
         let data = match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(from)) {
@@ -426,12 +485,11 @@ impl EstimateWork {
         };
         let whole = (data - from) / BUFFER as u64 * BUFFER as u64;
         let to = from + whole;
-        let mut file = file;
         file.seek(SeekFrom::Start(to))?;
         if to > from {
             if let (Some(by_content), Some(table)) = (&mut self.by_content, self.tables.last_mut())
             {
-                by_content.part(&[], true, table);
+                by_content.end(table, &mut self.compression);
             }
             self.place.holes += to - from;
             self.place.offset = to;
@@ -459,7 +517,11 @@ impl EstimateWork {
             let read = fill(input, &mut buffer);
             let length = *read.as_ref().unwrap_or(&0);
             let last = length < buffer.len();
-            self.part(&buffer[..length], last);
+            let data = match holes {
+                Some(file) => data_within(file, self.place.offset, length),
+                None => std::iter::once(0..length).collect(),
+            };
+            self.part(&buffer[..length], &data, last);
             self.place.offset += length as u64;
             ended = read
                 .map(|_| ())
@@ -473,10 +535,11 @@ impl EstimateWork {
         ended
     }
 
-    fn part(&mut self, bytes: &[u8], last: bool) {
-        self.fixed.part(bytes, &mut self.tables);
+    fn part(&mut self, bytes: &[u8], data: &[Range<usize>], last: bool) {
+        let compression = &mut self.compression;
+        self.place.holes += self.fixed.part(bytes, data, &mut self.tables, compression);
         if let (Some(by_content), Some(table)) = (&mut self.by_content, self.tables.last_mut()) {
-            by_content.part(bytes, last, table);
+            by_content.part(bytes, data, last, table, compression);
         }
     }
 

@@ -23,6 +23,9 @@ question! {
         content_defined: String = "8K".into(),
         /// PATH is a trace with digests for contents: fiu or destor.
         trace: Option<String>,
+        /// Compress each distinct chunk too, at this level of zstd, and tell what both leave; 3 is usual.
+        #[schemars(range(min = 1, max = 22))]
+        compress: Option<u64>,
         /// The most memory; beyond it counts are sampled.
         memory: Bytes = Bytes(1073741824),
         /// Save the state here each minute and at Ctrl-C, and go on from it.
@@ -46,7 +49,7 @@ impl sardonyx_question::Question for Request {
             None => Ok(()),
             Some(trace) => {
                 let form = format!("with --trace {trace}, whose chunks are as recorded");
-                given.idle(&["block", "content_defined"], &form)
+                given.idle(&["block", "content_defined", "compress"], &form)
             }
         }
     }
@@ -82,6 +85,9 @@ impl Request {
             trace,
             blocks,
             content_defined,
+            compress: self
+                .compress
+                .map(|level| i32::try_from(level).unwrap_or(i32::MAX)),
             memory: self.memory.0,
             state: self.state.as_ref().map(|state| state.0.clone()),
         })

@@ -83,7 +83,7 @@ fn fiu(line: &str, table: &mut Distinct, counted: &mut Counted) -> Result<(), St
         .map_err(|_| format!("{} bytes are too many", request.bytes))?;
     for digest in request.digests {
         if request.write {
-            table.add(&spread(digest, 32)?, length);
+            table.add(&spread(digest, 32)?, length, || length);
         } else {
             counted.reads += 1;
         }
@@ -125,7 +125,7 @@ impl Destor {
                     .and_then(|(digest, length)| Some((digest, length.parse::<u32>().ok()?)))
                     .filter(|(_, length)| *length > 0)
                     .ok_or("is neither `DIGEST BYTES` nor `file end`")?;
-                table.add(&spread(digest, 40)?, length);
+                table.add(&spread(digest, 40)?, length, || length);
                 Destor::Within
             }
             Destor::Ended => return Err("follows `stream end`".into()),

@@ -2,10 +2,13 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::fs;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 use proptest::prelude::*;
-use sardonyx_estimate::{Estimate, EstimateError, Format, Question, estimate, plan};
+use sardonyx_estimate::{
+    Compressed, Cutting, Estimate, EstimateError, Format, Question, estimate, plan,
+};
 
 fn question(path: &Path) -> Question {
     Question {
@@ -13,6 +16,7 @@ fn question(path: &Path) -> Question {
         trace: None,
         blocks: vec![1024, 4096, 8192],
         content_defined: Some(4096),
+        compress: None,
         memory: 64 << 20,
         state: None,
     }
@@ -94,6 +98,107 @@ fn chunks_by_content_find_what_has_moved() {
     );
     assert!(by_content.ratio.unwrap() > 1.9, "{:?}", by_content.ratio);
     assert_eq!(by_content.bytes, found.bytes);
+}
+
+/// A file of `length` bytes with these blocks of 4 KiB of noise, and holes between them.
+fn sparse(path: &Path, length: u64, blocks: &[u64]) {
+    let file = fs::File::create(path).unwrap();
+    file.set_len(length).unwrap();
+    for &block in blocks {
+        file.write_all_at(&noise(4096, block + 1), block * 4096)
+            .unwrap();
+    }
+}
+
+/// Whether the file system of temporary files says where holes of 4 KiB are.
+fn tells_holes(folder: &Path) -> bool {
+    let path = folder.join("probe");
+    sparse(&path, 3 * 4096, &[0, 2]);
+    let allocated = fs::metadata(&path).unwrap().blocks() * 512;
+    fs::remove_file(&path).unwrap();
+    allocated == 2 * 4096
+}
+
+#[test]
+fn holes_of_every_size_are_no_chunks() {
+    let folder = tempfile::tempdir().unwrap();
+    if !tells_holes(folder.path()) {
+        return;
+    }
+    // 15,000 blocks, of which 200 have data; the last one is a hole, and so is a whole buffer.
+    let blocks: Vec<u64> = (0..200).map(|n| n * 73 + n % 2).collect();
+    sparse(&folder.path().join("a"), 15_000 * 4096, &blocks);
+    let found = run(&question(folder.path()));
+    assert_eq!((found.bytes, found.hole_bytes), (200 * 4096, 14_800 * 4096));
+    let [small, page, large, by_content] = &found.cuttings[..] else {
+        panic!("four ways of cutting");
+    };
+    let counts = |cutting: &Cutting| (cutting.chunks, cutting.unique_chunks, cutting.zero_chunks);
+    assert_eq!(counts(small), (800, 800, 0));
+    assert_eq!(counts(page), (200, 200, 0));
+    assert_eq!(page.ratio, Some(1.0));
+    // A block that is half a hole is stored whole.
+    assert_eq!((counts(large), large.bytes), ((200, 200, 0), 200 * 8192));
+    assert_eq!(
+        (by_content.bytes, by_content.ratio),
+        (200 * 4096, Some(1.0))
+    );
+    // The same bytes where nothing tells of holes.
+    let bytes = fs::read(folder.path().join("a")).unwrap();
+    fs::write(folder.path().join("a"), &bytes).unwrap();
+    let whole = run(&question(folder.path()));
+    assert_eq!((whole.bytes, whole.hole_bytes), (15_000 * 4096, 0));
+    let distinct = [801, 201, 201];
+    let kept = |cutting: &Cutting| cutting.unique_chunks;
+    assert_eq!(
+        whole.cuttings.iter().map(kept).collect::<Vec<_>>()[..3],
+        distinct
+    );
+}
+
+#[test]
+fn chunks_are_compressed_each_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    // Twice the same noise, which does not shrink, and text that does.
+    let (noise, text) = (
+        noise(64 << 10, 3),
+        "of a feather ".repeat(5000).into_bytes(),
+    );
+    let text = &text[..32 << 10];
+    fs::write(folder.path().join("a"), [&noise, &noise, text].concat()).unwrap();
+    let asked = |level| Question {
+        compress: level,
+        blocks: vec![8192],
+        ..question(folder.path())
+    };
+    let plain = run(&asked(None));
+    assert_eq!(plain.cuttings[0].compressed, None);
+    assert!(
+        !serde_json::to_string(&plain)
+            .unwrap()
+            .contains("compressed")
+    );
+    let found = run(&asked(Some(3)));
+    let fixed = &found.cuttings[0];
+    let mut blocks: Vec<&[u8]> = text.chunks(8192).collect();
+    let squeezed = |block: &&[u8]| zstd::bulk::compress(block, 3).unwrap().len() as u64;
+    let all: u64 = blocks.iter().map(squeezed).sum();
+    blocks.sort_unstable();
+    blocks.dedup();
+    let distinct: u64 = blocks.iter().map(squeezed).sum();
+    let wanted = Compressed {
+        compressed_bytes: (128 << 10) + all,
+        unique_compressed_bytes: (64 << 10) + distinct,
+        ratio_compressed: Some((160 << 10) as f64 / ((64 << 10) + distinct) as f64),
+    };
+    assert!(all < 2000, "{all}");
+    assert_eq!(fixed.compressed.as_ref(), Some(&wanted));
+    assert_eq!(fixed.unique_bytes, plain.cuttings[0].unique_bytes);
+    let by_content = found.cuttings[1].compressed.as_ref().unwrap();
+    assert!(
+        by_content.unique_compressed_bytes < 80 << 10,
+        "{by_content:?}"
+    );
 }
 
 #[test]
@@ -276,6 +381,7 @@ fn bad_questions_are_refused() {
         (q.blocks, q.content_defined) = (vec![], None);
     });
     refused("--memory", |q| q.memory = 1 << 20);
+    refused("--compress 23", |q| q.compress = Some(23));
     refused("--content-defined", |q| q.content_defined = Some(100));
     refused("--state", |q| {
         (q.path, q.state) = ("-".into(), Some("x".into()));

@@ -45,7 +45,7 @@ question! {
         /// Write the files below this directory instead.
         #[schemars(extend("value" = "PATH"))]
         tree: Option<Place>,
-        /// Replay a block trace instead: FIU's with digests; MSR's or fio's, with --duplicates.
+        /// Replay a block trace instead: FIU's with digests; MSR's, fio's, MQSim's or blkparse's, with --duplicates.
         #[schemars(extend("value" = "FILE"))]
         trace: Option<Place>,
         /// Set a key of a design, as in recam.row_bits=512 (a wrong name lists all); repeatable.

@@ -27,7 +27,7 @@ pub enum Workload {
     /// The files below a directory, or one file.
     Tree(Tree),
     #[schemars(title = "BlockTrace")]
-    /// A recorded block trace: FIU's with digests, MSR's or fio's without.
+    /// A recorded block trace: FIU's with digests, MSR's, fio's, MQSim's or blkparse's without.
     Trace(BlockTrace),
 }
 

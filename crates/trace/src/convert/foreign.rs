@@ -15,7 +15,11 @@ pub struct Foreign {
     pub is_physical: bool,
     /// The clock of the gaps; `None` if they are instructions, or the trace has none.
     pub clock_mhz: Option<f64>,
+    /// Whether accesses have the address of their instruction.
+    pub has_pc: bool,
     pub reads: Reads,
+    /// The command that makes text of what the tool records, if that is not text.
+    pub text_by: Option<&'static str>,
     pub writes: Option<Writer>,
 }
 
@@ -30,7 +34,9 @@ impl Foreign {
             at_core: false,
             is_physical: true,
             clock_mhz,
+            has_pc: false,
             reads,
+            text_by: None,
             writes: None,
         }
     }

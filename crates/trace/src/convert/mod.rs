@@ -21,7 +21,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub use export::{Exported, export};
 use foreign::{Reads, Requests, TextFormat, TextLine};
@@ -92,11 +92,24 @@ impl Default for ImportOptions {
     }
 }
 
+/// The level of zstd at which a trace is written.
+const COMPRESSION: i32 = 3;
 /// The longest line of text that a format needs, with room to spare.
 const LONGEST: u64 = 4096;
 
-/// Converts the trace `from` of another simulator to the trace file `to`; returns the number of records written.
-/// `progress` is told the bytes done and in all.
+/// Counts of what was written of another simulator's trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Imported {
+    /// Records written.
+    pub records: u64,
+    /// Of a trace that tells where pages are in physical memory: records whose page it did not tell. They keep their
+    /// virtual addresses; if there are none, the trace is one of physical addresses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untranslated: Option<u64>,
+}
+
+/// Converts the trace `from` of another simulator to the trace file `to`; returns what was written. `progress`
+/// is told the bytes done and in all.
 ///
 /// # Errors
 /// The line that is not a request of that format, with the remedy; a file that cannot be read or
@@ -107,18 +120,21 @@ pub fn import(
     format: Format,
     options: &ImportOptions,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<u64, TraceError> {
+) -> Result<Imported, TraceError> {
     let path = from.as_ref();
     check_levels(&options.levels).map_err(|e| TraceError::file(path, e))?;
     let io = |e| TraceError::unreadable(path, &e);
     let file = File::open(path).map_err(io)?;
     let meta = file.metadata().map_err(io)?;
     if meta.is_dir() {
-        return Err(TraceError::file(path, IS_A_FOLDER));
+        return Err(TraceError::file(path, is_a_folder(format)));
     }
     let read = Rc::new(Cell::new(0));
     let mut text = compressed::open(CountedFile(file, read.clone())).map_err(io)?;
-    let mut writer = TraceWriter::create(to, provenance(path, format, options))?;
+    let has_pc = format.foreign().has_pc;
+    let provenance = provenance(path, format, options);
+    let mut writer = TraceWriter::with_sites(to, provenance, COMPRESSION, has_pc)?;
+    let mut sites = Sites::default();
     let mut records = Records {
         options,
         at_core: format.foreign().at_core,
@@ -127,19 +143,8 @@ pub fn import(
         sequence: 0,
         moment: 0,
     };
-    let text_lines = |parser| TextLines {
-        format,
-        parser,
-        waiting: VecDeque::new(),
-        line: Vec::new(),
-        number: 0,
-    };
-    let mut requests: Box<dyn Requests> = match format.foreign().reads {
-        Reads::Line(parse) => Box::new(text_lines(Box::new(parse))),
-        Reads::Text(parser) => Box::new(text_lines(parser(options))),
-        Reads::Bytes(requests) => requests(options),
-    };
-    let mut count = 0;
+    let mut requests = reader(format, options);
+    let (mut count, mut translated) = (0, 0);
     while count < options.limit {
         let next = requests.next(&mut text);
         // Where it is stands in front: a line of text has a number, what is not text says it.
@@ -152,19 +157,62 @@ pub fn import(
             Bad::File(error) => io(error),
         })?;
         let Some(request) = request else { break };
-        writer.push(&records.next(request).map_err(place)?)?;
+        translated += u64::from(request.translated);
+        let site = request.pc.map(|pc| sites.number(pc));
+        writer.push_at(&records.next(request).map_err(place)?, site)?;
         count += 1;
         if count % 65_536 == 0 {
             progress(read.get(), meta.len());
         }
     }
-    let bytes = meta.len();
     if count == 0 {
         let problem = format!("holds no request; is it a {format} trace?");
         return Err(TraceError::file(path, problem));
     }
-    progress(bytes, meta.len());
-    writer.finish()
+    progress(meta.len(), meta.len());
+    let more = &mut writer.provenance_mut().more;
+    if has_pc {
+        more.insert("sites".to_owned(), sites.list.into());
+    }
+    if translated == count {
+        more.insert(ADDRESS_SPACE.to_owned(), PHYSICAL.into());
+    }
+    let records = writer.finish()?;
+    Ok(Imported {
+        records,
+        untranslated: (translated > 0).then_some(records - translated),
+    })
+}
+
+fn reader(format: Format, options: &ImportOptions) -> Box<dyn Requests> {
+    let text_lines = |parser| TextLines {
+        format,
+        parser,
+        waiting: VecDeque::new(),
+        line: Vec::new(),
+        number: 0,
+    };
+    match format.foreign().reads {
+        Reads::Line(parse) => Box::new(text_lines(Box::new(parse))),
+        Reads::Text(parser) => Box::new(text_lines(parser(options))),
+        Reads::Bytes(requests) => requests(options),
+    }
+}
+
+/// Addresses of instructions, as the provenance lists them: without a caller, and not of a locked instruction.
+#[derive(Default)]
+struct Sites {
+    numbers: FxHashMap<u64, u32>,
+    list: Vec<Value>,
+}
+
+impl Sites {
+    fn number(&mut self, pc: u64) -> u32 {
+        *self.numbers.entry(pc).or_insert_with(|| {
+            self.list.push(json!([0, pc, false]));
+            self.list.len() as u32 - 1
+        })
+    }
 }
 
 /// A file that counts the bytes read from it.
@@ -202,12 +250,13 @@ impl Requests for TextLines {
             self.number += 1;
             let format = self.format;
             if read == LONGEST {
-                return Err(Bad::Trace(format!(
-                    "has over {LONGEST} bytes; this is not a {format} trace"
-                )));
+                let remedy = remedy(format);
+                return Err(Bad::Trace(format!("has over {LONGEST} bytes; {remedy}")));
             }
-            let text = std::str::from_utf8(&self.line)
-                .map_err(|_| Bad::Trace(format!("is not text; is it a {format} trace?")))?;
+            let text = std::str::from_utf8(&self.line).ok();
+            let text = text.filter(|text| !text.contains('\0'));
+            let text =
+                text.ok_or_else(|| Bad::Trace(format!("is not text; {}", remedy(format))))?;
             let words: Vec<&str> = text.split_ascii_whitespace().collect();
             let is_comment = |word: &&str| word.starts_with('#') || word.starts_with("//");
             if words.first().is_none_or(is_comment) {
@@ -225,6 +274,21 @@ impl Requests for TextLines {
 
     fn line(&self) -> u64 {
         self.number
+    }
+}
+
+fn is_a_folder(format: Format) -> String {
+    match format.foreign().text_by {
+        Some(_) => format!("is a directory; {}", remedy(format)),
+        None => IS_A_FOLDER.to_owned(),
+    }
+}
+
+/// What to do with a file that is not text of the format.
+fn remedy(format: Format) -> String {
+    match format.foreign().text_by {
+        Some(command) => format!("make text of a recording by `{command}`"),
+        None => format!("is it a {format} trace?"),
     }
 }
 

@@ -13,10 +13,14 @@ pub struct ParsedRequest {
     pub cycle: Option<u64>,
     pub write: bool,
     pub byte: u64,
+    /// Whether `byte` is a physical address in a format of virtual ones.
+    pub translated: bool,
     pub data: Option<Line>,
     /// Bytes of the line from `byte` on, of a write that does not cover the whole line.
     pub part: Vec<u8>,
     pub thread: u16,
+    /// The address of the instruction, if the format has it.
+    pub pc: Option<u64>,
 }
 
 impl ParsedRequest {
@@ -25,9 +29,11 @@ impl ParsedRequest {
             cycle: None,
             write,
             byte,
+            translated: false,
             data: None,
             part: Vec::new(),
             thread: 0,
+            pc: None,
         }
     }
 }
@@ -101,6 +107,15 @@ pub fn decimal(word: &str, what: &str) -> Result<u64, String> {
         .ok()
         .filter(|_| digits)
         .ok_or_else(|| format!("{what} `{word}` is not a decimal number of at most 64 bits"))
+}
+
+/// The moment of an instruction that comes after `others`, of which the last was at `moment`.
+pub fn after(moment: u64, others: &str) -> Result<u64, String> {
+    let others = decimal(others, "count of other instructions")?;
+    let next = others
+        .checked_add(1)
+        .and_then(|all| moment.checked_add(all));
+    next.ok_or_else(|| "the count of instructions does not fit 64 bits".to_owned())
 }
 
 pub fn number(word: &str) -> Result<u64, String> {

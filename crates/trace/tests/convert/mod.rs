@@ -40,9 +40,9 @@ impl Desk {
         std::fs::write(&from, text).unwrap();
         let _ = std::fs::remove_file(&to);
         match import(&from, &to, format, options, &mut |_, _| ()) {
-            Ok(n) => {
+            Ok(imported) => {
                 let records = read(&to);
-                assert_eq!(n, records.len() as u64);
+                assert_eq!(imported.records, records.len() as u64);
                 Ok(records)
             }
             Err(e) => {

@@ -24,6 +24,7 @@ fn instruction_traces_of_ramulator_have_bubbles_before_what_is_read() {
             ("x 64\n", "count of other instructions `x`"),
             ("1 64 W 3\n", "has 4 words"),
             ("1 64 Q\n", "address `Q`"),
+            ("18446744073709551615 64\n", "does not fit 64 bits"),
         ],
     );
 }
@@ -88,4 +89,22 @@ fn ramulator_read_write() {
         let error = Desk::new().import("R 1,7\n", Format::RamulatorReadWrite, &options);
         assert!(error.unwrap_err().contains("levels"));
     }
+}
+
+#[test]
+fn usimm_has_gaps_of_instructions_and_a_program_counter_at_reads() {
+    let text = "2 R 0x10040 0x400000\n0 W 0x10080\n5 R 0x20000 0x400004\n";
+    let wanted = [
+        (3, 0, false, 0x401),
+        (1, 0, true, 0x402),
+        (6, 0, false, 0x800),
+    ];
+    assert_eq!(in_short(text, Format::Usimm), wanted);
+    let bad = [
+        ("2 R 0x40\n", "has 3 words"),
+        ("2 Q 0x40\n", "has 3 words"),
+        ("2 R 0x40 main\n", "`main` is not"),
+        ("18446744073709551615 W 0x40\n", "does not fit 64 bits"),
+    ];
+    all_refused(Format::Usimm, &bad);
 }

@@ -13,6 +13,7 @@ const INSTRUCTION: usize = 64;
 const LONGEST_GAP: u64 = 1 << 24;
 
 pub const FORMAT: Foreign = Foreign {
+    has_pc: true,
     writes: Some(|_| Box::new(Writer::default())),
     ..Foreign::at_core("champsim", Reads::Bytes(|_| Box::new(ChampSim::default())))
 };
@@ -41,7 +42,9 @@ impl Requests for ChampSim {
                      format of 64 bytes an instruction?"
                 )));
             }
-            let words = instruction[16..].as_chunks::<8>().0;
+            let [pc, _, words @ ..] = instruction.as_chunks::<8>().0 else {
+                unreachable!("an instruction has eight words")
+            };
             let addresses = words.iter().map(|word| u64::from_le_bytes(*word));
             // Two addresses that are written, then four that are read; a load comes before its store.
             let mut accesses: Vec<(bool, u64)> = addresses
@@ -53,6 +56,7 @@ impl Requests for ChampSim {
             for (write, byte) in accesses {
                 let mut request = ParsedRequest::new(write, byte);
                 request.cycle = Some(self.number);
+                request.pc = Some(u64::from_le_bytes(*pc));
                 self.waiting.push_back(request);
             }
         }

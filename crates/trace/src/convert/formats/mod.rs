@@ -49,6 +49,7 @@ formats! {
     lackey Lackey
     dynamorio DynamoRio
     champsim ChampSim
+    usimm Usimm
     gem5_packets Gem5Packets
 }
 

@@ -3,8 +3,10 @@
 use crate::convert::foreign::{Foreign, Reads, TextFormat, TextLine};
 use crate::convert::parse::{ParsedRequests, hex, is_write, shape, touch};
 
-pub const FORMAT: Foreign =
-    Foreign::at_core("pinatrace", Reads::Text(|_| Box::new(Pinatrace::default())));
+pub const FORMAT: Foreign = Foreign {
+    has_pc: true,
+    ..Foreign::at_core("pinatrace", Reads::Text(|_| Box::new(Pinatrace::default())))
+};
 
 #[derive(Default)]
 struct Pinatrace {
@@ -17,14 +19,19 @@ impl TextFormat for Pinatrace {
         let [place, op, address] = &line.words[..] else {
             return Err(shape(&line.words, "PC: R|W ADDRESS"));
         };
-        hex(place.trim_end_matches(':'))?;
+        let pc = hex(place.trim_end_matches(':'))?;
         self.moment += 1;
+        let before = out.len();
         touch(
             self.moment,
             (is_write(op, "R", "W")?, hex(address)?, 1),
             &[],
             0,
             out,
-        )
+        )?;
+        for request in out.range_mut(before..) {
+            request.pc = Some(pc);
+        }
+        Ok(())
     }
 }

@@ -2,7 +2,7 @@
 //! instructions, then one that accesses memory. Its frontend translates the addresses.
 
 use crate::convert::foreign::{Foreign, Reads, TextFormat, TextLine};
-use crate::convert::parse::{ParsedRequest, ParsedRequests, decimal, number, shape};
+use crate::convert::parse::{ParsedRequest, ParsedRequests, after, number, shape};
 
 pub const FORMAT: Foreign = Foreign {
     is_physical: false,
@@ -25,7 +25,7 @@ impl TextFormat for Instructions {
         let [bubbles, address, more @ ..] = &line.words[..] else {
             return Err(shape(&line.words, FORM));
         };
-        self.moment += decimal(bubbles, "count of other instructions")? + 1;
+        self.moment = after(self.moment, bubbles)?;
         let byte = number(address)?;
         let request = |write, byte| ParsedRequest {
             cycle: Some(self.moment),
