@@ -58,7 +58,7 @@ impl Plan {
     }
 
     pub(super) fn read_bare(&mut self, place: Place, after: Step) -> Fetched {
-        if self.steps.at_once {
+        if self.takes_no_steps() {
             return At::past(self.contents.newest(place));
         }
         let index = self.contents.overlay.enter(place);

@@ -37,6 +37,7 @@ impl Untimed {
     pub fn new(image: Image) -> Untimed {
         let mut plan = Plan::new(image, true);
         plan.observers.add(Box::<Journal>::default());
+        plan.steps.timed = false;
         Untimed { plan }
     }
 
