@@ -126,6 +126,12 @@ impl Plan {
         }
     }
 
+    /// Whether a recovery looks through lines that it needs for figures alone. Where nothing is timed nobody reads
+    /// figures, but a guard verifies each line, whoever reads it.
+    pub fn looks_through(&self) -> bool {
+        self.steps.timed || self.guard.is_some()
+    }
+
     /// The written lines of `region` in order, for a recovery to look through.
     pub fn written(&self, region: &Region) -> Vec<Place> {
         match &self.levelling {

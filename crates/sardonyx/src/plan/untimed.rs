@@ -45,6 +45,7 @@ impl Untimed {
     /// [`Untimed::forget`] restores the image.
     pub fn tried_out(image: Image) -> Untimed {
         let mut plan = Plan::new(image, true);
+        plan.steps.timed = false;
         plan.steps.at_once = true;
         plan.undo = Some(Vec::new());
         Untimed { plan }
