@@ -16,7 +16,11 @@ pub struct Covered {
     pub recovery_cuts: u64,
     /// Times that requests of the run were handled with other contents and written to the same places.
     pub masked: u64,
+    /// Lives that followed one another, the first not counted, at most.
     pub later_lives: u64,
+    /// Later lives in all, and those at whose end everything was checked.
+    pub lived: u64,
+    pub lived_full: u64,
     /// Transactions that a core has committed in a later life, at most.
     pub later_run: u64,
     /// Lines near zero that were written, and unwritten lines that were read, without a run.
@@ -36,6 +40,8 @@ impl Covered {
         self.near_zero += other.near_zero;
         self.unwritten += other.unwritten;
         self.later_run = self.later_run.max(other.later_run);
+        self.lived += other.lived;
+        self.lived_full += other.lived_full;
         self.later_lives = self.later_lives.max(other.later_lives);
     }
 }

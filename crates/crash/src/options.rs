@@ -57,6 +57,9 @@ pub struct Options {
     pub recovery_cuts: u64,
     /// One position in this many is checked in full, and the others by what the cut has changed; 1: every position.
     pub full_one_in: u64,
+    /// At the end of one short later life in this many everything is checked, and of the others what they changed; 1: of
+    /// every one.
+    pub full_life_in: u64,
     /// The part of a line that a cut leaves whole while the line is being accepted.
     pub tear: Tear,
     pub attacks: Option<Attacks>,
@@ -71,6 +74,7 @@ impl Default for Options {
             cuts: Cuts::All,
             recovery_cuts: 256,
             full_one_in: 509,
+            full_life_in: 8,
             tear: Tear::Lines,
             attacks: None,
             threads: 0,

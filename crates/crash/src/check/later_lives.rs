@@ -31,6 +31,7 @@ const LONG: u64 = 8;
 /// Bounds the number of long lives of a run, even if a life follows each of its cuts, because each takes as long as the
 /// run.
 const MOST_LONG: u64 = 4096;
+/// The number of a long life's last cuts that are checked.
 const LAST_CUTS: u64 = 512;
 const MOST_LIVES: u32 = 3;
 /// Lives follow the cuts of a later life this many times more rarely than those of the first.
@@ -144,6 +145,13 @@ fn is_long(positions: u64, seed: u64, cut: u64) -> bool {
     mix(cut ^ seed).is_multiple_of(one_in)
 }
 
+/// Whether everything is checked at the end of a short life after a cut of a run. The numbers are drawn apart from those
+/// of long lives.
+fn is_full(options: &Options, seed: u64, cut: u64) -> bool {
+    let drawn = mix(mix(cut ^ seed)).is_multiple_of(options.full_life_in.max(1));
+    drawn || options.full_one_in <= 1
+}
+
 /// Lives the life after the cut at which `survivors` stand and cuts it at every position. Returns how much was covered.
 pub fn live(
     history: &History,
@@ -183,10 +191,13 @@ pub fn live(
         ..*options
     };
     let cuts = if is_long { LAST_CUTS } else { u64::MAX };
+    let full = is_long || is_full(&options, history.seed, position);
+    let mut lived_full = false;
     let mut covered = look(&life, position, &options, tally, |checker| {
-        checker.live(cuts)
+        lived_full = checker.live(cuts, full);
     });
     covered.later_run = covered.later_run.max(life.longest_run());
+    covered.lived_full += u64::from(lived_full);
     covered
 }
 
@@ -230,6 +241,8 @@ pub(crate) fn look(
     Covered {
         recovery_cuts: covered.cuts + covered.recovery_cuts,
         later_lives: 1 + covered.later_lives,
+        lived: 1 + covered.lived,
+        lived_full: covered.lived_full,
         later_run: covered.later_run,
         ..Covered::default()
     }

@@ -28,7 +28,7 @@ use crate::platform::places::Mapped;
 use crate::platform::{Changed, Survivors, Tear, Whole};
 use crate::violation::{Kind, Tally, Violation};
 use sardonyx::controller::Controller;
-use sardonyx::controller::layers::Guarantee;
+use sardonyx::controller::layers::{Guarantee, Placement};
 use sardonyx::line::Place;
 use sardonyx::machine::UntimedMemory;
 use sardonyx::plan::journal::{Event, Mark};
@@ -36,6 +36,17 @@ use sardonyx_workload::{Fault, Workload};
 
 /// The number of recently written lines that are compared if it is not known which lines a place is about.
 const LATE: usize = 48;
+
+/// The lines that are compared at a cut.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// Those that can have changed since the last state.
+    Changed,
+    /// Those that can have changed at any state that was checked, and those that were written.
+    Life,
+    /// All, and the structure's invariants.
+    Everything,
+}
 
 /// One core's program, and what the last state has shown of it.
 struct Core {
@@ -88,6 +99,8 @@ pub struct Checker<'h> {
     /// compared.
     no_room: bool,
     put_back: Vec<u64>,
+    /// The lines compared at the states since the beginning of a later life.
+    compared: BTreeSet<u64>,
     /// Lines stored to since the last state, on platforms that drain caches.
     stored: Vec<u64>,
     pub explored: ExploredCuts,
@@ -137,6 +150,7 @@ impl<'h> Checker<'h> {
             ended: None,
             no_room: false,
             put_back: Vec::new(),
+            compared: BTreeSet::new(),
             stored: Vec::new(),
             live,
             paced: true,
@@ -149,9 +163,13 @@ impl<'h> Checker<'h> {
         self.paced = false;
     }
 
-    /// Checks the last `cuts` cuts of a later life: at first what recovery puts back, and at the last cut everything.
-    pub fn live(&mut self, cuts: u64) {
-        self.verify(false);
+    /// Checks the last `cuts` cuts of a later life: at first what recovery puts back, and at the last cut everything if
+    /// `full`, else what the life may have changed. Returns whether it was everything.
+    pub fn live(&mut self, cuts: u64, full: bool) -> bool {
+        // Where a change may be about any line, nobody knows what the life has changed.
+        let is_known = self.mapped.is_some() || matches!(self.history.placement, Placement::Home);
+        let full = full || !is_known;
+        self.verify(Extent::Changed);
         self.judge();
         let last = self.history.positions() - 1;
         let first = last.saturating_sub(cuts);
@@ -163,7 +181,12 @@ impl<'h> Checker<'h> {
             self.step();
         }
         self.skip_to(last);
-        self.look();
+        self.look_at(if full {
+            Extent::Everything
+        } else {
+            Extent::Life
+        });
+        full
     }
 
     /// Applies the events up to `position` without checking.
@@ -176,8 +199,12 @@ impl<'h> Checker<'h> {
 
     /// Checks the present cut in full, whatever was checked before.
     pub fn look(&mut self) {
+        self.look_at(Extent::Everything);
+    }
+
+    fn look_at(&mut self, extent: Extent) {
         self.lost.clear();
-        self.verify(true);
+        self.verify(extent);
         self.judge();
     }
 
@@ -185,11 +212,12 @@ impl<'h> Checker<'h> {
         // The same bytes recover as they did at the cut before; only what has to be there may differ.
         self.happen();
         if !self.changed.is_empty() {
-            let full = self
-                .survivors
-                .position()
-                .is_multiple_of(self.options.full_one_in.max(1));
-            self.verify(full);
+            let position = self.survivors.position();
+            let full = position.is_multiple_of(self.options.full_one_in.max(1));
+            self.verify(match full {
+                true => Extent::Everything,
+                false => Extent::Changed,
+            });
         }
         self.judge();
     }
@@ -296,10 +324,12 @@ impl<'h> Checker<'h> {
     }
 
     /// Recovers over the present state and compares. After a state that could not be checked it compares everything.
-    fn verify(&mut self, full: bool) {
-        let full = full || self.ended.take().is_some() || std::mem::take(&mut self.no_room);
+    fn verify(&mut self, mut extent: Extent) {
+        if self.ended.take().is_some() || std::mem::take(&mut self.no_room) {
+            extent = Extent::Everything;
+        }
         self.torn = self.survivors.tear();
-        if let Err(what) = caught(|| self.recover_and_compare(full)) {
+        if let Err(what) = caught(|| self.recover_and_compare(extent)) {
             self.ended = Some(what);
             self.lost.clear();
             self.secrets.clear();
@@ -324,17 +354,25 @@ impl<'h> Checker<'h> {
         self.survivors.mend(std::mem::take(&mut self.torn));
     }
 
-    fn recover_and_compare(&mut self, full: bool) {
+    fn recover_and_compare(&mut self, extent: Extent) {
+        let full = extent == Extent::Everything;
         self.explored.covered.states += 1;
         self.explored.covered.full += u64::from(full);
         let mut lines = self.affected();
         self.stored.clear();
-        if full {
-            let regions = self.history.programs.iter().map(|p| p.region.iter());
-            lines.extend(regions.flatten());
+        match extent {
+            Extent::Changed => {}
+            Extent::Life => {
+                lines.append(&mut self.compared);
+                lines.extend(self.history.requests.keys());
+            }
+            Extent::Everything => {
+                let regions = self.history.programs.iter().map(|p| p.region.iter());
+                lines.extend(regions.flatten());
+            }
         }
         // A change of a mapping may be about a line of any core.
-        let anybody = full
+        let anybody = extent != Extent::Changed
             || self.survivors.position() == 0
             || (self.changed.iter()).any(|change| self.lines_of(*change).is_none());
         let (mut controller, restored) = self.survivors.recover_and_tell(self.history);
@@ -347,6 +385,9 @@ impl<'h> Checker<'h> {
         lines.extend(self.put_back.drain(..));
         self.put_back.extend(restored.iter().map(|line| line.0));
         lines.extend(&self.put_back);
+        if self.history.life > 1 && !full {
+            self.compared.extend(&lines);
+        }
         self.explored.covered.undone += u64::from(!restored.is_empty());
         let drained = self.survivors.untimed.next_order();
         if self.history.guarantee == Guarantee::EveryLine {
@@ -365,7 +406,7 @@ impl<'h> Checker<'h> {
             self.together(joint, &mut controller, &lines, full);
         }
         self.overwritten(drained, &mut controller);
-        self.secrets(full);
+        self.secrets(extent != Extent::Changed);
         let failure = self.survivors.untimed.failure();
         self.no_room = failure.is_some() && self.history.may_fill();
         self.explored.covered.no_room += u64::from(self.no_room);

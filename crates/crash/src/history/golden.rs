@@ -220,12 +220,17 @@ impl Golden {
             ..before.spec.clone()
         };
         let last = spec.transactions.min(visible.checked_add(transactions)?);
-        let lines = before.region.iter();
-        let now = |line| match before.log.contains(line) {
-            true => ZERO_LINE,
-            false => *before.content(line, visible),
-        };
-        let initial: Vec<Line> = lines.map(now).collect();
+        let mut initial = before.initial.clone();
+        for line in before.versions.keys() {
+            initial[before.index_of(*line)] = *before.content(*line, visible);
+        }
+        for index in before
+            .log
+            .iter()
+            .filter_map(|line| before.region.index_of(line))
+        {
+            initial[index as usize] = ZERO_LINE;
+        }
         let run = ProgramRun::again(&spec, &before.region, &initial, visible).ok()?;
         let expected = Expected {
             spec,
@@ -254,8 +259,12 @@ impl Expected {
         });
         match newest {
             Some((_, line)) => line,
-            None => &self.initial[self.region.index_of(line).expect("a line of it") as usize],
+            None => &self.initial[self.index_of(line)],
         }
+    }
+
+    fn index_of(&self, line: u64) -> usize {
+        self.region.index_of(line).expect("a line of it") as usize
     }
 
     /// The last transaction that has left `line` as `content`; 0 stands for setup, or for what came before.

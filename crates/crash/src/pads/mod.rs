@@ -62,11 +62,17 @@ impl Default for Bits {
 impl Bits {
     /// Adds a use, of which the bytes `kept` do not count.
     fn take(&mut self, what: &Encrypted, kept: u64) {
-        for byte in (0..LINE_BYTES).filter(|byte| what.carries(byte / 8) && kept >> byte & 1 == 0) {
-            let (word, others) = (byte / 8, !(0xff << (byte % 8 * 8)));
-            self.ones[word] &= what.pad[word] | others;
-            self.zeros[word] &= !what.pad[word] | others;
-            self.counts[byte] += 1;
+        for word in (0..WORDS).filter(|word| what.carries(*word)) {
+            let kept = (kept >> (word * 8)) as u8;
+            let mask = match kept {
+                0 => 0,
+                _ => u64::from_le_bytes(std::array::from_fn(|byte| 0xff * (kept >> byte & 1))),
+            };
+            self.ones[word] &= what.pad[word] | mask;
+            self.zeros[word] &= !what.pad[word] | mask;
+            for (byte, count) in self.counts[word * 8..][..8].iter_mut().enumerate() {
+                *count += usize::from(kept >> byte & 1 == 0);
+            }
         }
     }
 
@@ -78,6 +84,34 @@ impl Bits {
                 let same = self.ones[byte / 8] | self.zeros[byte / 8];
                 same >> (byte % 8 * 8) & 0xff != 0
             })
+    }
+}
+
+/// The pads of one place so far, for telling that none shares a piece with another. All pads are different by rights, so
+/// comparing them has to be fast for places that are written ten thousand times.
+#[derive(Default)]
+struct OfPlace {
+    pieces: Vec<[u32; 2 * WORDS]>,
+    /// Set if a use did not carry all words.
+    is_part: bool,
+}
+
+impl OfPlace {
+    /// Adds a use. Returns the number of its pieces that were compared with those of the last uses before it if they all
+    /// differ; `None` if some are alike, or if some uses carry parts of the line.
+    fn add(&mut self, what: &Encrypted) -> Option<u64> {
+        let new: [u32; 2 * WORDS] =
+            std::array::from_fn(|number| (what.pad[number / 2] >> (number % 2 * 32)) as u32);
+        self.is_part |= what.words != 0xff;
+        let olds = &self.pieces[self.pieces.len().saturating_sub(OLDER)..];
+        let alike = |old: &[u32; 2 * WORDS]| {
+            let both = new.iter().zip(old);
+            both.fold(false, |any, (new, old)| any | (new == old))
+        };
+        let differ = !self.is_part && !olds.iter().any(alike);
+        let compared = (olds.len() * new.len()) as u64;
+        self.pieces.push(new);
+        differ.then_some(compared)
     }
 }
 
@@ -249,6 +283,7 @@ impl Pads {
         let mut bits = Bits::default();
         let (mut clear, mut alike) = (Chance::of_pieces(), Chance::of_pieces());
         let mut returned = Chance::of_pieces();
+        let mut places: FxHashMap<Place, OfPlace> = FxHashMap::default();
         let part = self.uses.iter().find_map(|each| each.what.keeps);
         let part_bytes = part.map_or(PIECE_BYTES, |part| part.min(PIECE_BYTES));
         let mut parts = Chance::with_probability(0.5f64.powi(8 * part_bytes as i32));
@@ -258,6 +293,7 @@ impl Pads {
             if let Some(bare) = what.bare() {
                 found.push(what.violation(Kind::Plaintext, position, bare));
             }
+            let differ = (part.is_none()).then(|| places.entry(what.place).or_default().add(what));
             let older = self.older_of(new.older).next();
             let kept = older.map_or(0, |old| what.kept(&old.what));
             bits.take(what, kept);
@@ -271,10 +307,13 @@ impl Pads {
                 continue;
             }
             let reached = self.older_of(new.older);
-            if part.is_none() {
-                reached
-                    .take(OLDER)
-                    .for_each(|old| what.pieces_of(&old.what, index, &mut returned));
+            if let Some(differ) = differ {
+                match differ {
+                    Some(compared) => returned.tried(compared),
+                    None => reached
+                        .take(OLDER)
+                        .for_each(|old| what.pieces_of(&old.what, index, &mut returned)),
+                }
             } else {
                 let reached = reached.filter(|old| old.until == u32::MAX);
                 let olds: Vec<_> = reached.take(OLDER_PARTS).map(|old| &old.what).collect();

@@ -349,6 +349,8 @@ impl Trial {
             distinct_states: all.covered.states,
             checked_in_full: all.covered.full,
             recovery_cuts: all.covered.recovery_cuts,
+            later_lives: all.covered.lived,
+            later_lives_in_full: all.covered.lived_full,
             lost_cuts: all.lost_cuts,
             secret_cuts: all.secret_cuts,
             exercised: all.exercised.clone(),

@@ -21,11 +21,11 @@ impl SecretContents {
     /// Collects the contents that `journal` was asked to write, or wrote to a log.
     pub fn from_journal(journal: &Journal) -> SecretContents {
         // Lines and words with few different bytes do not count, because new tables look like them.
-        let telling = |line: &&Line| line.iter().collect::<FxHashSet<_>>().len() >= 8;
+        let telling = |line: &&Line| different(*line) >= 8;
         let lines = journal.handled.iter().map(|handled| &handled.data);
         let lines = lines.chain(journal.logged.iter().map(|logged| &logged.data));
         let lines: FxHashSet<Line> = lines.filter(telling).copied().collect();
-        let telling = |word: &u64| word.to_le_bytes().iter().collect::<FxHashSet<_>>().len() >= 6;
+        let telling = |word: &u64| different(&word.to_le_bytes()) >= 6;
         let check = |line: &Line| ecc::check_word(Matrix::TruncatedHamming, line);
         let words = lines.iter().map(check);
         let words = words.chain(lines.iter().flat_map(numbers));
@@ -36,6 +36,15 @@ impl SecretContents {
     pub fn show_in(&self, line: &Line) -> bool {
         line.windows(8).any(|w| self.words.contains(&number(w)))
     }
+}
+
+/// The number of different bytes.
+fn different(bytes: &[u8]) -> u32 {
+    let mut seen = [0u64; 4];
+    for byte in bytes {
+        seen[usize::from(byte >> 6)] |= 1 << (byte & 63);
+    }
+    seen.iter().map(|bits| bits.count_ones()).sum()
 }
 
 /// Returns writes of the medium that show a content, its check bits or a pad, and registers that reserve power would

@@ -26,6 +26,9 @@ pub struct Tried {
     pub distinct_states: u64,
     pub checked_in_full: u64,
     pub recovery_cuts: u64,
+    /// Lives that followed a cut, and those at whose end everything was checked; of the others, what they changed.
+    pub later_lives: u64,
+    pub later_lives_in_full: u64,
     pub lost_cuts: u64,
     pub secret_cuts: u64,
     #[serde(serialize_with = "by_name")]

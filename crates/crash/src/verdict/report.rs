@@ -63,6 +63,8 @@ impl OneRun {
             distinct_states: covered.states,
             checked_in_full: covered.full,
             recovery_cuts: covered.recovery_cuts,
+            later_lives: covered.lived,
+            later_lives_in_full: covered.lived_full,
             lost_cuts: tally.lost.count,
             secret_cuts: tally.secret.count,
             exercised,
@@ -192,6 +194,9 @@ pub struct Once {
     pub distinct_states: u64,
     pub checked_in_full: u64,
     pub recovery_cuts: u64,
+    /// Lives that followed a cut, and those at whose end everything was checked; of the others, what they changed.
+    pub later_lives: u64,
+    pub later_lives_in_full: u64,
     pub lost_cuts: u64,
     pub secret_cuts: u64,
     #[serde(serialize_with = "by_name")]

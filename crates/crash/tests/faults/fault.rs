@@ -232,6 +232,7 @@ impl Plan {
         let options = Options {
             cuts: Cuts::Sample(self.cuts),
             recovery_cuts: self.recovery_cuts,
+            full_life_in: self.full_life_in,
             threads: 1,
             ..Options::default()
         };

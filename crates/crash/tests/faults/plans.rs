@@ -17,6 +17,8 @@ pub struct Plan {
     pub cuts: u64,
     /// One state in this many is followed by a later life, which is cut at every position.
     pub recovery_cuts: u64,
+    /// At the end of one short later life in this many everything is checked.
+    pub full_life_in: u64,
     /// Attacks of each kind at each look, where there is an integrity.
     pub attacks: u64,
     pub seed: u64,
@@ -45,6 +47,7 @@ pub const SMALL: Plan = Plan {
     settings: TIGHT,
     cuts: 300,
     recovery_cuts: 32,
+    full_life_in: 8,
     attacks: 16,
     seed: 1,
 };

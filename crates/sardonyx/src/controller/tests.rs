@@ -317,6 +317,29 @@ fn lines_under_split_counters_read_as_they_were_written() {
     }
 }
 
+/// A timed recovery counts the lines that have a counter; one that nobody times says nothing of them.
+#[test]
+fn counters_are_counted_after_a_restart_if_anybody_reads_figures() {
+    for (design, each) in [
+        ("sca", 8),
+        ("ideal", 8),
+        ("co-located", 8),
+        ("deuce", 8),
+        ("identity+split", 1),
+    ] {
+        let mut rig = Rig::new(design, &Settings::default(), 64);
+        for line in 0..5 {
+            rig.write(line, &[line as u8 + 1; 64]);
+        }
+        rig.restart();
+        assert_eq!(rig.figure("counter_bytes"), f64::from(5 * each), "{design}");
+        rig.plan.steps.timed = false;
+        rig.restart();
+        let figure = rig.controller.figures().named("counter_bytes").number();
+        assert_eq!(figure, None, "{design}");
+    }
+}
+
 /// A name of a design that is a mapping's as well is that mapping, whatever the policy.
 #[test]
 fn one_name_means_one_thing() {

@@ -131,15 +131,37 @@ impl Image {
 
     /// Another array with the same bytes, not worn.
     pub fn copy(&self) -> Image {
-        let mut copy = Image {
-            sparse_from: self.sparse_from,
-            ..Image::default()
-        };
-        for (place, line) in self.written_lines() {
-            copy.write(place, &line, 0xff, self.sideband(place));
+        // As in `touch`, only entries of used pages are touched: most of a table are holes.
+        let mut pages = vec![[0; 2]; self.pages.len()];
+        for page in &self.frames {
+            let [written, frame] = self.pages[*page];
+            pages[*page] = [written, frame & !WORN];
         }
-        copy.forget_wear();
-        copy
+        let mut segments = Segments::default();
+        for frame in 0..self.frames.len() {
+            let at = locate(frame, Place(0));
+            if at.segment == segments.len() {
+                segments.add();
+            }
+            let (lines, end) = (at.line..at.wear, at.line + FRAME_BYTES);
+            segments[at.segment][lines.clone()].copy_from_slice(&self.segments[at.segment][lines]);
+            segments[at.segment][at.wear..end].fill(0);
+        }
+        let unworn = |(line, _): &(Line, u32)| (*line, 0);
+        Image {
+            sparse_from: self.sparse_from,
+            pages,
+            frames: self.frames.clone(),
+            worn: Vec::new(),
+            segments,
+            sparse: self.sparse.clone(),
+            sparse_order: self.sparse_order.clone(),
+            sparse_lines: self.sparse_lines.iter().map(unworn).collect(),
+            sparse_free: self.sparse_free.clone(),
+            sidebands: self.sidebands.clone(),
+            wear: Wear::default(),
+            spared: false,
+        }
     }
 
     /// The line at `place`, `None` if it has never been written.
@@ -551,6 +573,33 @@ mod tests {
         assert_eq!((wear.writes, wear.max_line_writes), (1, 1));
         assert_eq!(wear.bits_flipped, 8 * u64::from(9u8.count_ones()));
         assert_eq!(image.worn().len(), 1);
+    }
+
+    #[test]
+    fn a_copy_has_the_bytes_and_no_wear() {
+        for mut image in [Image::new(), Image::sparse()] {
+            let last = SEGMENT_FRAMES as u64 * FRAME_LINES; // a frame of a second segment, once all are taken
+            for line in (0..=last)
+                .step_by(FRAME_LINES as usize)
+                .chain([1, DENSE + 3])
+            {
+                image.write(Place(line), &[line as u8; LINE_BYTES], 0xff, None);
+            }
+            image.write(Place(2), &[7; LINE_BYTES], 0xff, Some([1; 8]));
+            image.unwrite(Place(1));
+            let mut copy = image.copy();
+            assert!(copy.written_lines().eq(image.written_lines()));
+            assert_eq!(copy.content(Place(2)), image.content(Place(2)));
+            assert_eq!((copy.wear(), copy.worn()), (Wear::default(), Vec::new()));
+            copy.write(Place(2), &[8; LINE_BYTES], 0xff, None);
+            copy.write(Place(1), &[9; LINE_BYTES], 1, None);
+            assert_eq!(image.read(Place(2)), Some([7; LINE_BYTES]));
+            assert_eq!(
+                copy.read(Place(1)).map(|line| line[8..16].to_vec()),
+                Some(vec![0; 8])
+            );
+            assert_eq!(copy.worn().iter().map(|worn| worn.writes).sum::<u64>(), 2);
+        }
     }
 
     #[test]

@@ -122,9 +122,14 @@ impl Plan {
         self.steps.is_finished(step)
     }
 
+    /// Whether reads and units make no steps: all is done at once, or nobody times or counts them.
+    fn takes_no_steps(&self) -> bool {
+        self.steps.at_once || !self.steps.timed && self.looked.is_none()
+    }
+
     /// Uses an on-chip unit after `after`.
     pub fn unit(&mut self, unit: Unit, after: Step) -> Step {
-        if self.steps.at_once {
+        if self.takes_no_steps() {
             return Step::PAST;
         }
         let after = [after, Step::PAST, Step::PAST];

@@ -58,7 +58,7 @@ impl Plan {
     }
 
     pub(super) fn read_bare(&mut self, place: Place, after: Step) -> Fetched {
-        if self.steps.at_once {
+        if self.takes_no_steps() {
             return At::past(self.contents.newest(place));
         }
         let index = self.contents.overlay.enter(place);
@@ -124,6 +124,12 @@ impl Plan {
                 done: Step(writer.0 + 1),
             },
         }
+    }
+
+    /// Whether a recovery looks through lines that it needs for figures alone. Where nothing is timed nobody reads
+    /// figures, but a guard verifies each line, whoever reads it.
+    pub fn looks_through(&self) -> bool {
+        self.steps.timed || self.guard.is_some()
     }
 
     /// The written lines of `region` in order, for a recovery to look through.

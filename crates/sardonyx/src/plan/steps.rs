@@ -125,6 +125,8 @@ pub(crate) struct Steps {
     /// Steps created with nothing to wait for.
     pub fresh: Vec<Step>,
     pub at_once: bool,
+    /// Whether steps ever finish.
+    pub timed: bool,
     /// The step that all steps of the present plan wait for, because its request has to cross the link first; the past
     /// if there is no link.
     pub arrived: Step,
@@ -161,6 +163,7 @@ impl Steps {
             next: 1,
             fresh: Vec::new(),
             at_once: false,
+            timed: true,
             arrived: Step::PAST,
         }
     }

@@ -37,6 +37,7 @@ impl Untimed {
     pub fn new(image: Image) -> Untimed {
         let mut plan = Plan::new(image, true);
         plan.observers.add(Box::<Journal>::default());
+        plan.steps.timed = false;
         Untimed { plan }
     }
 
@@ -44,6 +45,7 @@ impl Untimed {
     /// [`Untimed::forget`] restores the image.
     pub fn tried_out(image: Image) -> Untimed {
         let mut plan = Plan::new(image, true);
+        plan.steps.timed = false;
         plan.steps.at_once = true;
         plan.undo = Some(Vec::new());
         Untimed { plan }

@@ -48,8 +48,8 @@ class Crash(Kind):
     )
     goals = ("min violations", "max cuts")
     figures = figure_names(
-        "checked_in_full cuts distinct_states lost_cuts positions recovery_cuts runs secret_cuts "
-        "violations"
+        "checked_in_full cuts distinct_states later_lives later_lives_in_full lost_cuts positions "
+        "recovery_cuts runs secret_cuts violations"
     ).union(f"{amount}.{name}" for amount in ("exercised", "reached") for name in listed(amount))
     #: The parts of an answer that repeat its question, and the host's speed.
     ASKED = ("program", "design", "platform", "tear", "seed", "mutant", "seconds")

@@ -6,7 +6,7 @@ use super::counter_mode::{COUNTER_CACHE, global};
 use super::counter_tags::CounterTags;
 use super::global_counter::{self, GlobalCounter};
 use super::pad::Pads;
-use super::{COUNTER_BYTES, COUNTER_CACHE_HIT_RATE, WASTED_ENCRYPTIONS};
+use super::{COUNTER_CACHE_HIT_RATE, Counted, WASTED_ENCRYPTIONS};
 use crate::controller::layers::{Design, File, Guarantee, Policy};
 use crate::controller::{Class, Encryption, Figures, Layer, Storey, Write};
 use crate::line::{Line, Place};
@@ -62,7 +62,7 @@ struct CoLocated {
     global: GlobalCounter,
     /// Counters on chip. Without them decryption begins only when the line is there.
     cache: Option<CounterTags>,
-    counted: u64,
+    counted: Counted,
     wasted: u64,
 }
 
@@ -74,7 +74,7 @@ impl CoLocated {
             pads: Pads::new(settings),
             global: GlobalCounter::new(settings, layout),
             cache,
-            counted: 0,
+            counted: Counted::none(),
             wasted: 0,
         })
     }
@@ -82,9 +82,10 @@ impl CoLocated {
 
 impl Storey for CoLocated {
     fn recover(&mut self, plan: &mut Plan) {
-        let (counted, greatest) = plan.greatest_sideband();
-        self.counted = counted;
-        self.global.recover(|_| greatest, plan);
+        let shown = plan.looks_through().then(|| plan.greatest_sideband());
+        self.counted = Counted(shown.map(|(lines, _)| lines));
+        let shown = |plan: &mut Plan| shown.unwrap_or_else(|| plan.greatest_sideband());
+        self.global.recover(|plan| shown(plan).1, plan);
     }
 
     fn forget_figures(&mut self) {
@@ -98,7 +99,7 @@ impl Storey for CoLocated {
         if let Some(cache) = &self.cache {
             out.put(&COUNTER_CACHE_HIT_RATE, cache.hits());
         }
-        out.put(&COUNTER_BYTES, (self.counted * 8) as f64);
+        self.counted.put(8, out);
         out.put(&WASTED_ENCRYPTIONS, self.wasted as f64);
     }
 }
@@ -133,7 +134,7 @@ impl Layer for CoLocated {
         let Write {
             at: a, data, gate, ..
         } = write;
-        self.counted += u64::from(plan.peek_sideband(a).is_none());
+        self.counted.add(plan.peek_sideband(a).is_none());
         let next = self.global.next(&mut plan.because(Cause::Counter));
         if let Some(cache) = &mut self.cache {
             let look = plan.because(Cause::Counter).unit(Unit::Counters, data.at);
@@ -160,7 +161,7 @@ impl Layer for CoLocated {
         if plan.peek(a).is_some() || counter == 0 {
             return false;
         }
-        self.counted += 1;
+        self.counted.add(true);
         let secret = self.pads.crypt(a, counter, data);
         plan.preload(a, Some(counter.to_le_bytes()), |line| *line = secret);
         true

@@ -6,7 +6,7 @@ use super::global_counter::{
     self, FIRST_COUNTER, GlobalCounter, LIMITS, LIMITS_PER_LINE, MARK_STRIDE, SURVIVAL,
 };
 use super::pad::{CHARGED, Pads};
-use super::{COUNTER_BYTES, COUNTER_CACHE_HIT_RATE, ENABLED, FIGURES, WASTED_ENCRYPTIONS};
+use super::{COUNTER_CACHE_HIT_RATE, Counted, ENABLED, FIGURES, WASTED_ENCRYPTIONS};
 use crate::controller::layers::{About, Counters, Design, File, Guarantee, Policy};
 use crate::controller::metadata_cache::{self, METADATA_EVICTION, MetadataCache, SETS};
 use crate::controller::{Class, Encryption, Figures, Layer, Persist, Storey, Write};
@@ -204,7 +204,7 @@ struct CounterMode {
     numbers: Numbers,
     atomicity: Atomicity,
     siblings: Siblings,
-    counted: u64,
+    counted: Counted,
     wasted: u64,
 }
 
@@ -220,7 +220,7 @@ impl CounterMode {
             numbers: Numbers::PerLine(global_counter::first(settings)),
             atomicity: Atomicity::Marked,
             siblings: settings.get(&SIBLINGS),
-            counted: 0,
+            counted: Counted::none(),
             wasted: 0,
         }
     }
@@ -286,26 +286,34 @@ fn counter_of(line: &Line, a: Place) -> u64 {
     u64::from_le_bytes(line[from..from + 8].try_into().expect("8 bytes"))
 }
 
+/// The number of lines that the medium shows a counter of, and the greatest counter.
+fn shown(region: &Region, atomicity: Atomicity, plan: &mut Plan) -> (u64, u64) {
+    if atomicity == Atomicity::Free {
+        return plan.greatest_sideband();
+    }
+    let (mut lines, mut greatest) = (0, 0);
+    for place in plan.written(region) {
+        let line = plan.scan(place).unwrap_or(ZERO_LINE);
+        for counter in (0..PER_LINE).map(|word| counter_of(&line, Place(word))) {
+            lines += u64::from(counter != 0);
+            greatest = greatest.max(counter);
+        }
+    }
+    (lines, greatest)
+}
+
 impl Storey for CounterMode {
     fn flush(&mut self, plan: &mut Plan) {
         self.cache.flush(&mut plan.because(Cause::Counter));
     }
 
     fn recover(&mut self, plan: &mut Plan) {
-        let (mut counted, mut greatest) = (0, 0);
-        for place in plan.written(&self.region) {
-            let line = plan.scan(place).unwrap_or(ZERO_LINE);
-            for counter in (0..PER_LINE).map(|word| counter_of(&line, Place(word))) {
-                counted += u64::from(counter != 0);
-                greatest = greatest.max(counter);
-            }
-        }
-        if self.atomicity == Atomicity::Free {
-            (counted, greatest) = plan.greatest_sideband();
-        }
-        self.counted = counted;
+        let (region, atomicity) = (&self.region, self.atomicity);
+        let shown = plan.looks_through().then(|| shown(region, atomicity, plan));
+        self.counted = Counted(shown.map(|(lines, _)| lines));
         if let Numbers::Global(global) = &mut self.numbers {
-            global.recover(|_| greatest, plan);
+            let shown = |plan: &mut Plan| shown.unwrap_or_else(|| self::shown(region, atomicity, plan));
+            global.recover(|plan| shown(plan).1, plan);
         }
     }
 
@@ -316,7 +324,7 @@ impl Storey for CounterMode {
 
     fn figures(&self, out: &mut Figures) {
         out.put(&COUNTER_CACHE_HIT_RATE, self.cache.hits());
-        out.put(&COUNTER_BYTES, (self.counted * 8) as f64);
+        self.counted.put(8, out);
         out.put(&WASTED_ENCRYPTIONS, self.wasted as f64);
     }
 }
@@ -348,7 +356,7 @@ impl Layer for CounterMode {
             .cache
             .get(place, data.at, &mut plan.because(Cause::Counter));
         let old = self.counter(self.cache.line(cached), a, plan);
-        self.counted += u64::from(old == 0);
+        self.counted.add(old == 0);
         let (counter, known, gate) = match &mut self.numbers {
             Numbers::PerLine(first) => (old.wrapping_add(1).max(*first), cached.at, gate),
             Numbers::Global(global) => {
@@ -414,7 +422,7 @@ impl Layer for CounterMode {
         if plan.peek(a).is_some() || self.stored_counter(a, plan) != 0 || counter == 0 {
             return false;
         }
-        self.counted += 1;
+        self.counted.add(true);
         let (secret, bytes) = (self.pads.crypt(a, counter, data), counter.to_le_bytes());
         let beside = (self.atomicity == Atomicity::Free).then_some(bytes);
         plan.preload(a, beside, |line| *line = secret);

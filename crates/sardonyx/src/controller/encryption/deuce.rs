@@ -15,7 +15,7 @@
 
 use super::global_counter::{FIRST_COUNTER, PLACES};
 use super::pad::{CHARGED, Pads};
-use super::{COUNTER_BYTES, ENABLED, WASTED_ENCRYPTIONS};
+use super::{COUNTER_BYTES, Counted, ENABLED, WASTED_ENCRYPTIONS};
 use crate::controller::layers::{About, Counters, Design, File, Guarantee, Limit, Policy, Reached};
 use crate::controller::metadata_cache::spread;
 use crate::controller::{Class, Encryption, Figures, Layer, Storey, Write};
@@ -117,7 +117,7 @@ fn build(settings: &Settings) -> Encryption {
         word_bytes: settings.get(&WORD_BYTES) as usize,
         reads_first: settings.get(&READS_FIRST),
         first: settings.get(&FIRST_COUNTER),
-        counted: 0,
+        counted: Counted::none(),
         wasted: 0,
         words: 0,
         kept: 0,
@@ -152,7 +152,7 @@ struct Deuce {
     word_bytes: usize,
     reads_first: bool,
     first: u64,
-    counted: u64,
+    counted: Counted,
     wasted: u64,
     words: u64,
     kept: u64,
@@ -232,7 +232,8 @@ impl Deuce {
 
 impl Storey for Deuce {
     fn recover(&mut self, plan: &mut Plan) {
-        self.counted = plan.greatest_sideband().0;
+        let shown = plan.looks_through().then(|| plan.greatest_sideband().0);
+        self.counted = Counted(shown);
     }
 
     fn forget_figures(&mut self) {
@@ -240,7 +241,7 @@ impl Storey for Deuce {
     }
 
     fn figures(&self, out: &mut Figures) {
-        out.put(&COUNTER_BYTES, (self.counted * 8) as f64);
+        self.counted.put(8, out);
         out.put(&WASTED_ENCRYPTIONS, self.wasted as f64);
         out.put(
             &KEPT_WORDS_SHARE,
@@ -279,7 +280,7 @@ impl Layer for Deuce {
         };
         let beside = plan.peek_sideband(a).map(Beside::from_bytes);
         let old = found.value.zip(beside);
-        self.counted += u64::from(old.is_none());
+        self.counted.add(old.is_none());
         let under = old.map(|(_, beside)| beside).or_else(|| self.before(a));
         let (counter, begins) = self.next(under, old.is_some(), plan);
         let mut at = plan.because(Cause::Encryption).unit(Unit::Aes, found.at);
@@ -329,7 +330,7 @@ impl Layer for Deuce {
         let Some(beside) = before else {
             return false;
         };
-        self.counted += 1;
+        self.counted.add(true);
         let secret = self.crypt(a, beside, data);
         plan.preload(a, Some(beside.bytes()), |line| *line = secret);
         true

@@ -8,6 +8,7 @@ pub mod counter_tags;
 pub mod global_counter;
 pub mod pad;
 
+use super::Figures;
 use super::layers::{Policy, files};
 use crate::figures::figures;
 use crate::settings::keys;
@@ -16,6 +17,29 @@ figures! { "Encryption";
     COUNTER_CACHE_HIT_RATE: Ratio More "counter_cache_hit_rate", "share of look-ups in the counter cache that hit";
     COUNTER_BYTES: Bytes Less "counter_bytes", "bytes of the counters of all lines that have one";
     WASTED_ENCRYPTIONS: Count Less "wasted_encryptions", "encryptions whose result was not used";
+}
+
+/// The number of lines that have a counter; unknown after a recovery that did not look through all lines
+/// ([`Plan::looks_through`](crate::plan::Plan::looks_through)).
+struct Counted(Option<u64>);
+
+impl Counted {
+    fn none() -> Counted {
+        Counted(Some(0))
+    }
+
+    /// Counts a line if it has been `given` its counter now.
+    fn add(&mut self, given: bool) {
+        if let Some(lines) = &mut self.0 {
+            *lines += u64::from(given);
+        }
+    }
+
+    fn put(&self, bytes_each: u64, out: &mut Figures) {
+        if let Some(lines) = self.0 {
+            out.put(&COUNTER_BYTES, (lines * bytes_each) as f64);
+        }
+    }
 }
 
 files! { Policy: none counter_mode co_located deuce split }

@@ -9,7 +9,7 @@
 use super::counter_mode::{COUNTER_CACHE, COUNTER_CACHE_PER_CORE};
 use super::global_counter::{FIRST_COUNTER, PLACES};
 use super::pad::{CHARGED, Pads};
-use super::{COUNTER_BYTES, COUNTER_CACHE_HIT_RATE, ENABLED, WASTED_ENCRYPTIONS};
+use super::{COUNTER_BYTES, COUNTER_CACHE_HIT_RATE, Counted, ENABLED, WASTED_ENCRYPTIONS};
 use crate::controller::layers::{About, Counters, File, Guarantee, Limit, Policy, Reached};
 use crate::controller::metadata_cache::{MetadataCache, SETS, spread};
 use crate::controller::split_counters::{self, Bump, PER_LINE};
@@ -113,7 +113,7 @@ struct Split {
     bits: u64,
     first: u64,
     past: PastMinors,
-    counted: u64,
+    counted: Counted,
     wasted: u64,
     pages: u64,
 }
@@ -138,7 +138,7 @@ fn build(settings: &Settings, layout: &mut Layout) -> Encryption {
         // The first counter is 1, which a major number of 0 has.
         first: settings.get(&FIRST_COUNTER) - 1,
         past: settings.get(&PAST_MINORS),
-        counted: 0,
+        counted: Counted::none(),
         wasted: 0,
         pages: 0,
     })
@@ -247,12 +247,17 @@ impl Storey for Split {
     }
 
     fn recover(&mut self, plan: &mut Plan) {
-        self.counted = 0;
+        if !plan.looks_through() {
+            self.counted = Counted(None);
+            return;
+        }
+        let mut lines = 0;
         for place in plan.written(&self.region) {
             let line = plan.scan(place).unwrap_or(ZERO_LINE);
             let minors = (0..PER_LINE).map(|slot| split_counters::minor(&line, slot));
-            self.counted += minors.filter(|minor| *minor != 0).count() as u64;
+            lines += minors.filter(|minor| *minor != 0).count() as u64;
         }
+        self.counted = Counted(Some(lines));
     }
 
     fn forget_figures(&mut self) {
@@ -263,7 +268,7 @@ impl Storey for Split {
     fn figures(&self, out: &mut Figures) {
         out.put(&COUNTER_CACHE_HIT_RATE, self.cache.hits());
         // A byte less a bit of its own, and its part of the major number.
-        out.put(&COUNTER_BYTES, self.counted as f64);
+        self.counted.put(1, out);
         out.put(&WASTED_ENCRYPTIONS, self.wasted as f64);
         out.put(&PAGE_ENCRYPTIONS, self.pages as f64);
     }
@@ -297,7 +302,7 @@ impl Layer for Split {
             split_counters::set_minor(&mut now, slot, self.minor_before(a.0 / PER_LINE, &before));
         }
         let bump = split_counters::bump(&mut now, slot, self.bits, self.first);
-        self.counted += u64::from(split_counters::get(&before, slot) == 0);
+        self.counted.add(split_counters::get(&before, slot) == 0);
         let counter = At::new(split_counters::get(&now, slot), cached.at);
         let stored = self.write_under(a, counter, data, gate, plan);
         let (others, unknown) = match bump {
@@ -350,7 +355,7 @@ impl Layer for Split {
         if plan.peek(a).is_some() || stored || !self.pads.covers_unknown() {
             return false;
         }
-        self.counted += 1;
+        self.counted.add(true);
         let minor = self.minor_before(a.0 / PER_LINE, &counters);
         let mut now = counters;
         split_counters::set(&mut now, slot, minor, self.first);
