@@ -55,10 +55,10 @@ impl Hosted {
             ));
         }
         self.check_source(source)?;
-        let end = address.checked_add(size as u64);
-        let last = end.ok_or(HostedError::Size { address, size })?;
-        if size > 0 {
-            self.check_address(last - 1)?;
+        // The end of the last line is 2^64, which is no address.
+        if let Some(more) = (size as u64).checked_sub(1) {
+            let last = address.checked_add(more);
+            self.check_address(last.ok_or(HostedError::Size { address, size })?)?;
         }
         let mut done = 0;
         while done < size {
