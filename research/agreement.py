@@ -4,7 +4,7 @@
 ``libdramsim3.so`` there, gives four kinds of streams at 2, 50, 80 and 95 % of the bus to both, and
 prints a row each: mean read latency there and here, and energies there (times tCK: its "pJ" are
 mA x V x cycles) and here. Arrivals are Poisson's, each request is offered at its cycle. ``--write``
-keeps the rows in ``tests/golden/agreement.tsv``, where a test repeats our half.
+keeps the rows in ``research/agreement.tsv``, from which ``--table`` prints the docs' table.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from sardonyx import api
 
 ROOT = Path(__file__).resolve().parent.parent
-KEPT = ROOT / "tests/golden/agreement.tsv"
+KEPT = ROOT / "research/agreement.tsv"
 DRIVER = ROOT / "crates/c/tests/host/dramsim3_open.cc"
 FILES = (
     "DDR3_4Gb_x8_1600",
@@ -111,12 +111,44 @@ def rows(program: Path, configs: Path) -> Iterator[list[str]]:
                 yield [name, kind, str(load), *(f"{value:.5g}" for value in both)]
 
 
+def table() -> Iterator[str]:
+    """The docs' table: of each file and kind how much longer our reads take, and energies."""
+    with KEPT.open() as file:
+        kept = list(csv.DictReader(file, delimiter="\t"))
+    loads = [f"{load} %" for load in LOADS]
+    yield f"| file | requests | {' | '.join(loads)} | energies |"
+    yield "|---" * (len(LOADS) + 3) + "|"
+
+    def differs(row: dict[str, str], there: str, here: str) -> float:
+        return 100 * (float(row[here]) / float(row[there]) - 1)
+
+    for name in FILES:
+        for kind in KINDS:
+            of_kind = [row for row in kept if (row["file"], row["kind"]) == (name, kind)]
+            late = [f"{differs(row, 'theirs_ns', 'ours_ns'):+.0f}" for row in of_kind]
+            # Few rows are opened by streams, so one more is a large part of their energy.
+            energies = [
+                abs(differs(row, f"their_{part}_nj", f"our_{part}_nj"))
+                for row in of_kind
+                if row["load"] in ("2", "50")
+                for part in ("standby", "read", "write", "refresh")
+                if float(row[f"their_{part}_nj"])
+            ]
+            yield f"| {name} | {kind} | {' | '.join(late)} | {max(energies):.1f} |"
+
+
 def main() -> None:
     """Prints the rows, and keeps them if asked to."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--dramsim3", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--dramsim3", type=Path, metavar="DIR", help="a built checkout")
+    parser.add_argument("--table", action="store_true", help=f"the docs' table of {KEPT.name}")
     parser.add_argument("--write", action="store_true", help=f"keep the rows in {KEPT.name}")
     asked = parser.parse_args()
+    if asked.table:
+        print("\n".join(table()))
+        return
+    if asked.dramsim3 is None:
+        parser.error("give --dramsim3 DIR, or --table")
     with tempfile.TemporaryDirectory() as made:
         program = Path(made) / "open"
         include = [f"-I{asked.dramsim3 / part}" for part in ("src", "ext/headers")]
@@ -126,11 +158,11 @@ def main() -> None:
         )
         found = list(rows(program, asked.dramsim3 / "configs"))
     parts = [f"{whose}_{part}_nj" for part in PARTS for whose in ("their", "our")]
-    table = [[*HEAD, *parts], *found]
-    csv.writer(sys.stdout, delimiter="\t", lineterminator="\n").writerows(table)
+    made_rows = [[*HEAD, *parts], *found]
+    csv.writer(sys.stdout, delimiter="\t", lineterminator="\n").writerows(made_rows)
     if asked.write:
         with KEPT.open("w") as file:
-            csv.writer(file, delimiter="\t", lineterminator="\n").writerows(table)
+            csv.writer(file, delimiter="\t", lineterminator="\n").writerows(made_rows)
 
 
 if __name__ == "__main__":

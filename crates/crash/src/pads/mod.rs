@@ -319,21 +319,7 @@ impl Pads {
                 let olds: Vec<_> = reached.take(OLDER_PARTS).map(|old| &old.what).collect();
                 what.parts_of(&olds, index, &mut parts);
             }
-            let mut words = (0..WORDS).filter(|word| what.carries(*word));
-            let own = words.find_map(|word| {
-                let this = (index * WORDS + word) as u32;
-                let mut at = self.older_word[this as usize];
-                while at != NONE {
-                    let old = &self.uses[at as usize / WORDS];
-                    if old.until == u32::MAX
-                        && let Some(clash) = what.clash_of(word, &old.what, at as usize % WORDS)
-                    {
-                        return Some(clash);
-                    }
-                    at = self.older_word[at as usize];
-                }
-                None
-            });
+            let own = self.own_clash(index, what);
             let before = self.before.as_ref();
             let clash = own.or_else(|| before.and_then(|(pads, at)| pads.clash(what, *at)));
             found.extend(clash.map(|clash| what.violation(Kind::PadReused, position, clash)));
@@ -350,6 +336,25 @@ impl Pads {
             }));
         }
         found
+    }
+
+    /// The first word of the run whose pad an older use of the run has used, as far as the array shows both.
+    fn own_clash(&self, index: usize, what: &Encrypted) -> Option<String> {
+        let mut words = (0..WORDS).filter(|word| what.carries(*word));
+        words.find_map(|word| {
+            let this = (index * WORDS + word) as u32;
+            let mut at = self.older_word[this as usize];
+            while at != NONE {
+                let old = &self.uses[at as usize / WORDS];
+                if old.until == u32::MAX
+                    && let Some(clash) = what.clash_of(word, &old.what, at as usize % WORDS)
+                {
+                    return Some(clash);
+                }
+                at = self.older_word[at as usize];
+            }
+            None
+        })
     }
 }
 

@@ -11,6 +11,7 @@ mod bytes;
 mod caches;
 mod cores;
 pub mod curve;
+mod energies;
 pub mod epochs;
 mod error;
 pub mod hosted;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::energies;
 use super::epochs::{EpochCounts, Series};
 use super::port::Port;
 use super::system::Before;
@@ -16,7 +17,7 @@ use crate::latency::Latencies;
 use crate::medium::params::{ADDRESSES, MediumParams};
 use crate::memory::{Checked, Memory};
 use crate::stats::{Cause, Direction, Ledger};
-use crate::units::{Energy, Time};
+use crate::units::Time;
 
 const CDF_POINTS: usize = 200;
 const LINE_BITS: u64 = 512;
@@ -265,7 +266,7 @@ fn figures(sim: &Finished) -> Figures {
     let service = [Direction::Read, Direction::Write].map(|kind| memory.service(kind));
     let params = &sim.machine.engine.medium;
     let active = memory.active(port.last_answer);
-    energies(
+    energies::put(
         &mut out,
         params,
         total.energy,
@@ -362,48 +363,6 @@ fn wear(sim: &Finished, simulated: Time, out: &mut Figures) {
         out.put(&medium::LIFETIME_NONE, none);
         out.put(&medium::LIFETIME_LEVELLED, levelled);
     }
-}
-
-fn energies(
-    out: &mut Figures,
-    medium: &MediumParams,
-    booked: Energy,
-    service: &[Service; 2],
-    [simulated, active]: [Time; 2],
-) {
-    let ranks = (medium.geometry.channels * medium.geometry.ranks) as f64;
-    let refresh = match medium.timing.tREFI {
-        0 => 0.0,
-        cycles => simulated.ns() / (cycles as f64 * medium.timing.clock.ns()),
-    };
-    let refresh = refresh * ranks * medium.ranks.refresh.nj();
-    // Writes may keep rows open after the last answer.
-    let (all, active) = (
-        simulated.ns() * ranks,
-        active.ns().min(simulated.ns() * ranks),
-    );
-    let standby = (all - active) * 1e-3 * medium.ranks.standby.nj()
-        + active * 1e-3 * medium.ranks.active.nj();
-    let opening = |miss: Energy, hit: Energy, service: &Service| {
-        let misses = service.accesses - service.row_hits;
-        misses as f64 * (miss.nj() - hit.nj()).max(0.0)
-    };
-    let [reads, writes] = service;
-    let energy = &medium.energy;
-    let opened = [
-        opening(energy.read, energy.row_hit_read, reads),
-        opening(energy.write, medium.ranks.row_hit_write, writes),
-    ];
-    let accesses = reads.energy.nj() + writes.energy.nj();
-    let whole = booked.nj() + refresh + standby;
-    out.put(&time::ENERGY, whole);
-    out.put(&time::POWER, Amount::share(whole * 1e3, simulated.ns()));
-    out.put(&time::READING, reads.energy.nj() - opened[0]);
-    out.put(&time::WRITING, writes.energy.nj() - opened[1]);
-    out.put(&time::OPENING, opened[0] + opened[1]);
-    out.put(&time::REFRESHING, refresh);
-    out.put(&time::STANDING, standby);
-    out.put(&time::UNITS, booked.nj() - accesses);
 }
 
 pub(super) fn verified(figures: &mut Figures, memory: &Memory) {

@@ -312,7 +312,8 @@ impl Storey for CounterMode {
         let shown = plan.looks_through().then(|| shown(region, atomicity, plan));
         self.counted = Counted(shown.map(|(lines, _)| lines));
         if let Numbers::Global(global) = &mut self.numbers {
-            let shown = |plan: &mut Plan| shown.unwrap_or_else(|| self::shown(region, atomicity, plan));
+            let shown =
+                |plan: &mut Plan| shown.unwrap_or_else(|| self::shown(region, atomicity, plan));
             global.recover(|plan| shown(plan).1, plan);
         }
     }

@@ -3,9 +3,9 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::convert::{Format, remedy};
 use crate::convert::foreign::{Foreign, Reads, TextFormat, TextLine};
 use crate::convert::parse::{ParsedRequests, decimal, hex, shape, touch};
+use crate::convert::{Format, remedy};
 
 pub const FORMAT: Foreign = Foreign {
     // The view tool prints to standard error.
@@ -67,7 +67,9 @@ impl DynamoRio {
 
 /// Threads of several workloads are called `W1.T12`, and each workload has addresses of its own.
 fn workload(thread: &str) -> u64 {
-    let number = thread.strip_prefix('W').and_then(|rest| rest.split_once('.'));
+    let number = thread
+        .strip_prefix('W')
+        .and_then(|rest| rest.split_once('.'));
     number.map_or(0, |(number, _)| number.parse().unwrap_or(0))
 }
 

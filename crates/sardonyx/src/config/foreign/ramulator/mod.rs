@@ -1,107 +1,20 @@
 //! Ramulator's machines: the YAML of 2.0 (parts and speeds by name, with what overrides them), the YAML or
 //! JSON that 2.1 exports (all values resolved), and the .cfg of 1.0. The parts by name are in `ramulator.tsv`.
 
+mod standards;
+
 use std::collections::BTreeMap;
 
-use super::super::error::{ConfigError, Result};
 use super::tree::{self, Leaf};
 use super::{Entries, Foreign, MachineKeys, PlacedValue};
+use crate::config::error::{ConfigError, Result};
+use standards::{STANDARDS, Standard};
 
 const LINE: u64 = 64;
 /// Of the 24 beats of 12 bits of a burst, as Ramulator has it; the rest is metadata.
 const LPDDR6_PAYLOAD: u64 = 32;
-const PRESETS: &str = include_str!("ramulator.tsv");
+const PRESETS: &str = include_str!("../ramulator.tsv");
 
-/// A DRAM standard: the columns of a burst, and the names of the lists that Ramulator 2.1 exports.
-struct Standard {
-    name: &'static str,
-    prefetch: u64,
-    levels: &'static str,
-    timings: &'static str,
-}
-
-const HBM: &str = "channel pseudochannel sid bankgroup bank row column";
-const HBM_TIMINGS: &str = "rate nBL nCL nRCDRD nRCDWR nRP nRAS nRC nWR nRTP nCWL nCCDS nCCDL nCCDR nRRDS nRRDL nWTRS \
-                           nWTRL nRTW nFAW nPPD nRFC nRFCpb nRFMab nRFMpb nRREFD nREFI nREFIpb tCK_ps";
-
-const STANDARDS: [Standard; 11] = [
-    Standard {
-        name: "DDR3",
-        prefetch: 8,
-        levels: "channel rank bank row column",
-        timings: "rate nBL nCL nRCD nRP nRAS nRC nWR nRTP nCWL nCCD nRRD nWTR nFAW nRFC nREFI nCS tCK_ps",
-    },
-    Standard {
-        name: "DDR4",
-        prefetch: 8,
-        levels: "channel rank bankgroup bank row column",
-        timings: "rate nBL nCL nRCD nRP nRAS nRC nWR nRTP nCWL nCCDS nCCDL nRRDS nRRDL nWTRS nWTRL nFAW nRFC nREFI nCS \
-                  tCK_ps",
-    },
-    Standard {
-        name: "DDR5",
-        prefetch: 16,
-        levels: "channel rank bankgroup bank row column",
-        timings: "rate nBL nCL nRCD nRP nRAS nRC nWR nRTP nCWL nPPD nCCDS nCCDL nCCDS_WR nCCDL_WR nRRDS nRRDL nWTRS \
-                  nWTRL nFAW nRFC nREFI nCS tCK_ps",
-    },
-    Standard {
-        name: "LPDDR5",
-        prefetch: 16,
-        levels: "channel rank bankgroup bank row column",
-        timings: "rate nBL nBL_max nCL nRCD nRP nRPab nRAS nRC nWR nRTP nCWL nPPD nCCDS nCCDL nCCDS_WR nCCDL_WR nRRDS \
-                  nRRDL nWTRS nWTRL nFAW nRFC nRFCpb nREFI nREFIpb nWCKPST nCAS nAAD nCS tCK_ps nPBR2PBR nPBR2ACT",
-    },
-    Standard {
-        name: "GDDR6",
-        prefetch: 16,
-        levels: "channel bankgroup bank row column",
-        timings: "rate nBL nCL nRCDRD nRCDWR nRP nRAS nRC nWR nRTP nCWL nCCDS nCCDL nRRDS nRRDL nWTRS nWTRL nFAW \
-                  nRFCpb nRREFD nREFI tCK_ps nRFC nPPD",
-    },
-    Standard {
-        name: "HBM2",
-        prefetch: 4,
-        levels: "channel pseudochannel bankgroup bank row column",
-        timings: "rate nBL nCL nRCDRD nRCDWR nRP nRAS nRC nWR nRTP nCWL nCCDS nCCDL nRRDS nRRDL nWTRS nWTRL nFAW nRFC \
-                  nRFCpb nRREFD nREFI nREFIpb tCK_ps",
-    },
-    Standard {
-        name: "HBM1",
-        prefetch: 2,
-        levels: "channel bankgroup bank row column",
-        timings: "rate nBL nCL nRCDRD nRCDWR nRP nRAS nRC nWR nRTP nCWL nCCDS nCCDL nRRDS nRRDL nWTRS nWTRL nFAW nRFC \
-                  nRFCpb nRREFD nREFI nREFIpb tCK_ps",
-    },
-    Standard {
-        name: "HBM3",
-        prefetch: 8,
-        levels: HBM,
-        timings: HBM_TIMINGS,
-    },
-    Standard {
-        name: "HBM4",
-        prefetch: 8,
-        levels: HBM,
-        timings: HBM_TIMINGS,
-    },
-    Standard {
-        name: "GDDR7",
-        prefetch: 32,
-        levels: "channel bank row column",
-        timings: "rate nBL nRL nWL nDQERL nRCDRD nRCDWR nRP nRAS nRC nRRD nRREFD nRPD nRTPSB nPPD nWR nCCD nCCDSB nWTR \
-                  nWTRSB nRTW nREFI nREFIpb nRFCab nRFCpb nRDREFab nRFMab nRFMpb nRCKSTRT2RD nRD2RCKSTOP nRCKSP2ST \
-                  nRCKST2SP nRCKSTOP_LAT nRCKEN nRCK_LS nRCKPST nRCK_HS tCK_ps",
-    },
-    Standard {
-        name: "LPDDR6",
-        prefetch: 16,
-        levels: "channel rank bankgroup bank row column",
-        timings: "rate nBL_min nBL_max nBL_min_L nBL_max_L nRL nWL nACU nRCDr nRCDw nRP nRPab nRAS nRC nWTP nRTP \
-                  nRTP_L nPPD nCCDS nCCDL nCCDL_L nCCDS_WR nCCDL_WR nCCDL_WR_L nRRD nWTRS nWTRL nRTW_S nRTW_L \
-                  nRTW_S_L nRTW_L_L nWCK2DQO nRPST nODTLon nODTon_min nFAW nRFC nREFI nWCKPST nCAS nAAD nCS tCK_ps",
-    },
-];
 /// Entries whose meaning other keys have, or that follow from others; of names, whose values are in the entries; of
 /// refreshes of other kinds than the file's; and the bus, whose commands take a cycle each in JEDEC's tables as well.
 const WITHOUT_EFFECT: &[&str] = &[
@@ -484,38 +397,14 @@ fn timing(
         let (cycles, from) = timings.needed(theirs)?;
         keys.put(&format!("timing.{ours}"), cycles, &from);
     }
-    if let Some(sent) = timings.of("nDQERL")? {
-        let (latency, from) = timings.needed(&["nRL"])?;
-        keys.put("timing.tCL", 1 + latency + sent, &from);
-    }
-    for name in ["nRTW", "nRTW_S"] {
-        if let Some(turn) = timings.of(name)? {
-            let (read, _) = timings.needed(&["nCL", "nRL"])?;
-            let (write, _) = timings.needed(&["nCWL", "nWL"])?;
-            let bubble = (turn + write).saturating_sub(read + burst);
-            keys.put("timing.tRTRS", bubble, &format!("timing.{name}"));
-        }
-    }
+    turns(&timings, keys, burst)?;
     let (column, from) = timings.needed(&["nCCDS", "nCCD"])?;
     keys.put("timing.tCCD", column * bursts, &from);
     // Here a precharge waits from the read's column slot on, there from its command.
     let (to_precharge, from) = timings.needed(&["nRTP", "nRTPSB"])?;
     let slot = (column * bursts + to_precharge).saturating_sub(burst * bursts);
     keys.put("timing.tRTP", slot, &from);
-    for (ours, theirs, times) in [
-        ("tCCD_L", "nCCDL", bursts),
-        ("tCCD_L_WR", "nCCDL_WR", bursts),
-        ("tRRD_L", "nRRDL", 1),
-        ("tWTR_L", "nWTRL", 1),
-        // GDDR7's banks are groups of one.
-        ("tCCD_L", "nCCDSB", bursts),
-        ("tWTR_L", "nWTRSB", 1),
-    ] {
-        if let Some(cycles) = timings.of(theirs)?.or_else(|| timings.by_table(theirs)) {
-            let from = format!("timing.{theirs}");
-            keys.put(&format!("timing.{ours}"), cycles * times, &from);
-        }
-    }
+    within_groups(&timings, keys, bursts)?;
     let (read, from) = timings.needed(&["nRCD", "nRCDRD", "nRCDr"])?;
     let write = timings
         .of("nRCDWR")?
@@ -534,6 +423,42 @@ fn timing(
     }
     for none in ["timing.tWP", "timing.off_chip"] {
         keys.put(none, 0, "timing.preset");
+    }
+    Ok(())
+}
+
+/// The longer distances of commands to one bank group.
+fn within_groups(timings: &Timings, keys: &mut MachineKeys, bursts: u64) -> Result<()> {
+    for (ours, theirs, times) in [
+        ("tCCD_L", "nCCDL", bursts),
+        ("tCCD_L_WR", "nCCDL_WR", bursts),
+        ("tRRD_L", "nRRDL", 1),
+        ("tWTR_L", "nWTRL", 1),
+        // GDDR7's banks are groups of one.
+        ("tCCD_L", "nCCDSB", bursts),
+        ("tWTR_L", "nWTRSB", 1),
+    ] {
+        if let Some(cycles) = timings.of(theirs)?.or_else(|| timings.by_table(theirs)) {
+            let from = format!("timing.{theirs}");
+            keys.put(&format!("timing.{ours}"), cycles * times, &from);
+        }
+    }
+    Ok(())
+}
+
+/// The way of GDDR7's data, and the turn of the bus from reads to writes where the file gives it.
+fn turns(timings: &Timings, keys: &mut MachineKeys, burst: u64) -> Result<()> {
+    if let Some(sent) = timings.of("nDQERL")? {
+        let (latency, from) = timings.needed(&["nRL"])?;
+        keys.put("timing.tCL", 1 + latency + sent, &from);
+    }
+    for name in ["nRTW", "nRTW_S"] {
+        if let Some(turn) = timings.of(name)? {
+            let (read, _) = timings.needed(&["nCL", "nRL"])?;
+            let (write, _) = timings.needed(&["nCWL", "nWL"])?;
+            let bubble = (turn + write).saturating_sub(read + burst);
+            keys.put("timing.tRTRS", bubble, &format!("timing.{name}"));
+        }
     }
     Ok(())
 }
