@@ -160,3 +160,27 @@ fn an_idle_rank_takes_what_its_data_sheet_adds_up_to() {
     let opened = of("energy_activation_nj") / of("medium_reads");
     assert!((opened - (48.0 * 56.0 - 43.0 * 39.0 - 34.0 * 17.0) * 0.833 * 1.2 * 8e-3).abs() < 0.01);
 }
+
+/// A stream of reads that comes as fast as it is taken gets nine tenths of what the pins can move, refreshes included.
+#[test]
+fn one_stream_reaches_the_pins_of_every_dram() {
+    let stream: String = (0..40_000)
+        .map(|line| format!("{:#x} READ 0\n", line * 64))
+        .collect();
+    for name in MACHINES.into_iter().chain(["ddr4-2400"]) {
+        let machine = machine(name, &[]);
+        let medium = &machine.engine.medium;
+        let line_ns = medium.timing.tBURST as f64 * medium.timing.clock.ns();
+        let pins = 64.0 / line_ns * medium.geometry.channels as f64;
+        let options = Options::default();
+        let sources = vec![source(&stream, 1000.0)];
+        let system = recordings::system(&machine, "no-encryption", sources, options);
+        let outcome = system.unwrap().run(&mut |_| true).unwrap();
+        let moved = outcome.figures.named("medium_gb_per_s").number();
+        let share = moved.unwrap_or_default() / pins;
+        assert!(
+            (0.9..=1.0).contains(&share),
+            "{name}: {share} of {pins} GB/s"
+        );
+    }
+}
