@@ -98,7 +98,7 @@ tCAS 10
 tCWD 4
 tWP 60
 tRP 0
-Eread 0.081200
+Erd 0.081200
 EnergyModel energy
 """,
     "m.toml": """extends = "esd"

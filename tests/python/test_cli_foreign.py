@@ -78,7 +78,7 @@ def test_another_simulators_file_is_a_machine(traced: Path) -> None:
     assert ended.stderr == (
         "sardonyx: mine.ini: 1 ranks of 8589934592 bytes stand for the channel_size of "
         "1073741824 bytes\n"
-        "sardonyx: mine.ini: left out: timing.tXP\n"
+        "sardonyx: mine.ini: the medium's energy is not counted: the file has no power.IDD0\n"
     )
     assert "groups = 4" in ended.stdout
     document = answered("compare", "rows.parquet", *RUN, "-m", "mine.ini", where=traced)
