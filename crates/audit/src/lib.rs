@@ -201,20 +201,22 @@ fn in_itself(params: &MediumParams, logged: Logged) -> Result<(), Box<TimingViol
 /// as many rows further.
 fn address(params: &MediumParams, place: u64) -> [u64; 4] {
     let g = &params.geometry;
-    let (mut channel, mut rank, mut bank, mut row) = (0, 0, 0, 0);
+    let (mut channel, mut rank, mut bank, mut group, mut row) = (0, 0, 0, 0, 0);
+    let groups = params.groups.count;
     let mut rest = place;
-    for field in params.mapping.0.iter().rev() {
+    for field in params.mapping.fields.iter().rev() {
         let (digit, base) = match field {
             Field::Channel => (&mut channel, g.channels),
             Field::Rank => (&mut rank, g.ranks),
-            Field::Bank => (&mut bank, g.banks),
+            Field::Bank => (&mut bank, g.banks / groups),
+            Field::Group => (&mut group, groups),
             Field::Row => (&mut row, g.rows),
             Field::Column => (&mut 0, g.columns),
         };
         *digit = rest % base;
         rest /= base;
     }
-    [channel, rank, bank, row + rest * g.rows]
+    [channel, rank, bank * groups + group, row + rest * g.rows]
 }
 
 fn alone(rule: Rule, later: Logged, required: u64, actual: u64) -> Box<TimingViolation> {

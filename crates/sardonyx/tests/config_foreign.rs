@@ -176,7 +176,7 @@ fn a_machine_of_dramsim3() {
             ("geometry.banks", "16"),
             ("geometry.groups", "4"),
             ("geometry.columns", "128"),
-            ("mapping", "row:rank:bank:channel:column"),
+            ("mapping", "row:rank:group:bank:channel:column"),
             ("queues.writes", "64"),
         ],
     );

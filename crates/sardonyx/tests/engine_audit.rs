@@ -97,7 +97,10 @@ fn queues() -> impl Strategy<Value = Queues> {
 /// Any order of the fields.
 fn mapping() -> impl Strategy<Value = AddressMapping> {
     let orders = Just(Field::ALL.to_vec()).prop_shuffle();
-    orders.prop_map(|order| AddressMapping(order.try_into().expect("five fields")))
+    orders.prop_map(|order| AddressMapping {
+        fields: order.try_into().expect("six fields"),
+        groups: 1,
+    })
 }
 
 /// Bank groups, and refreshes of one bank of each: their share of the time in which all may take place.
@@ -115,6 +118,7 @@ fn grouped(medium: &mut MediumParams, (shift, longer): (u32, [u64; 6])) {
     if count == 1 {
         return;
     }
+    medium.mapping = medium.mapping.in_groups(count);
     let [column, written, activate, turn, share, others] = longer;
     let room = t.tREFI * count / banks;
     let refresh = room * share.saturating_sub(40) / 100;

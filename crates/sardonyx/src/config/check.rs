@@ -79,7 +79,7 @@ fn geometry(machine: &Machine, layers: &Layers) -> Result<()> {
             "use as many groups as banks, or fewer",
         ));
     }
-    let order = machine.engine.medium.mapping.0;
+    let order = machine.engine.medium.mapping.fields;
     let at = |wanted| order.iter().position(|field| *field == wanted);
     if !g.channels.is_power_of_two() && at(Field::Channel) < at(Field::Row) {
         return Err(layers.fault(

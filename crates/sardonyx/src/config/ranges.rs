@@ -70,7 +70,11 @@ pub fn declared(key: &Row, value: Value, settings: &Settings) -> Option<Range> {
 /// The other orders of an address that this geometry can tell apart: of those that give one map, one is left.
 fn maps(kind: Allowed, current: Value, settings: &Settings) -> Range {
     let geometry = Geometry::from_settings(settings);
-    let shown = |value| AddressMapping::from_value(value).shown(&geometry);
+    let groups = settings.named("medium.geometry.groups");
+    let shown = |value| {
+        let mapping = AddressMapping::from_value(value).in_groups(groups);
+        mapping.shown(&geometry)
+    };
     let (mut seen, mut left) = (vec![shown(current)], Vec::new());
     if let Allowed::Text { tried, .. } = kind {
         for word in tried {

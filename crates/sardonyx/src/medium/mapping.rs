@@ -16,8 +16,10 @@ pub enum Field {
     Channel,
     /// The number of the rank in its channel.
     Rank,
-    /// The number of the bank in its rank.
+    /// The number of the bank in its rank, or what is above its group in that.
     Bank,
+    /// The number of the bank's group: the low bits of the bank.
+    Group,
     /// The number of the row in its bank.
     Row,
     /// The number of the line in its row.
@@ -26,10 +28,11 @@ pub enum Field {
 
 impl Field {
     /// All fields.
-    pub const ALL: [Field; 5] = [
+    pub const ALL: [Field; 6] = [
         Field::Channel,
         Field::Rank,
         Field::Bank,
+        Field::Group,
         Field::Row,
         Field::Column,
     ];
@@ -39,26 +42,21 @@ impl Field {
             Field::Channel => "channel",
             Field::Rank => "rank",
             Field::Bank => "bank",
+            Field::Group => "group",
             Field::Row => "row",
             Field::Column => "column",
         }
     }
-
-    /// The number of values of the field.
-    pub fn size(self, geometry: &Geometry) -> u64 {
-        match self {
-            Field::Channel => geometry.channels,
-            Field::Rank => geometry.ranks,
-            Field::Bank => geometry.banks,
-            Field::Row => geometry.rows,
-            Field::Column => geometry.columns,
-        }
-    }
 }
 
-/// The fields of an address, the most significant first.
+/// The fields of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AddressMapping(pub [Field; 5]);
+pub struct AddressMapping {
+    /// The most significant first. An order without a group has it right below the bank.
+    pub fields: [Field; 6],
+    /// Bank groups of a rank.
+    pub groups: u64,
+}
 
 /// The words for orders, and the orders: DRAMSim2's seven, and one that spreads lines over banks as finely as possible.
 const WORDS: [(&str, &str); 8] = [
@@ -82,6 +80,10 @@ static ORDERS: LazyLock<Vec<String>> = LazyLock::new(|| {
         };
         orders = orders.iter().flat_map(longer).collect();
     }
+    // A group right below the bank is not written.
+    for order in &mut orders {
+        order.dedup_by(|field, above| (*above, *field) == (Field::Bank, Field::Group));
+    }
     let written = |order: Vec<Field>| order.into_iter().map(Field::name).collect::<Vec<_>>();
     orders
         .into_iter()
@@ -100,8 +102,28 @@ impl AddressMapping {
     /// The fields that a medium of this geometry has more than one value of, the most significant first. Two orders
     /// with the same ones give every line the same place.
     pub fn shown(self, geometry: &Geometry) -> Vec<Field> {
-        let fields = self.0.into_iter();
-        fields.filter(|field| field.size(geometry) > 1).collect()
+        let fields = self.fields.into_iter();
+        let shown = fields.filter(|field| self.size(*field, geometry) > 1);
+        let mut shown: Vec<Field> = shown.collect();
+        shown.dedup_by(|field, above| (*above, *field) == (Field::Bank, Field::Group));
+        shown
+    }
+
+    /// The number of values of a field.
+    pub fn size(&self, field: Field, geometry: &Geometry) -> u64 {
+        match field {
+            Field::Channel => geometry.channels,
+            Field::Rank => geometry.ranks,
+            Field::Bank => geometry.banks / self.groups,
+            Field::Group => self.groups,
+            Field::Row => geometry.rows,
+            Field::Column => geometry.columns,
+        }
+    }
+
+    /// The same order in ranks of so many bank groups.
+    pub fn in_groups(self, groups: u64) -> AddressMapping {
+        AddressMapping { groups, ..self }
     }
 }
 
@@ -112,16 +134,24 @@ impl Setting for AddressMapping {
         };
         let word = WORDS.iter().find(|(word, _)| *word == text);
         let order = word.map_or(text, |(_, order)| order);
-        let mut fields = Field::ALL;
-        for (field, name) in fields.iter_mut().zip(order.split(':')) {
-            let mut all = Field::ALL.into_iter();
-            *field = all.find(|f| f.name() == name).expect("a known order");
+        let named = |name| Field::ALL.into_iter().find(|field| field.name() == name);
+        let named = order
+            .split(':')
+            .map(|name| named(name).expect("a known order"));
+        let mut fields: Vec<Field> = named.collect();
+        if !fields.contains(&Field::Group) {
+            let bank = fields.iter().position(|field| *field == Field::Bank);
+            fields.insert(bank.expect("one of the five") + 1, Field::Group);
         }
-        AddressMapping(fields)
+        AddressMapping {
+            fields: fields.try_into().expect("five fields and the group"),
+            groups: 1,
+        }
     }
 
     fn value(self) -> Value {
-        let written = self.0.map(Field::name).join(":");
+        let written = self.fields.map(Field::name).join(":");
+        let written = written.replace("bank:group", "bank");
         Value::Word(known(&written).expect("an order of the fields"))
     }
 }
@@ -141,7 +171,7 @@ const TRIED: &[&str] = &[
 const KIND: Allowed = Allowed::Text {
     known,
     range: "channel, rank, bank, row and column in any order, the most significant first, with \
-            colons between; or dramsim2-1 to dramsim2-7, or interleaved",
+            colons between, and group where the bank's low bits are elsewhere; or dramsim2-1 to dramsim2-7, or interleaved",
     tried: TRIED,
 };
 
@@ -161,7 +191,7 @@ pub fn run(settings: &Settings) -> u64 {
         Some(Value::Int(size)) => size,
         _ => 1,
     };
-    match settings.get(&MAPPING).0[4] {
+    match settings.get(&MAPPING).fields[5] {
         Field::Column => size("medium.geometry.columns"),
         _ => 1,
     }
@@ -180,7 +210,9 @@ pub struct Decoder {
     channel: Bits,
     rank: Bits,
     bank: Bits,
+    group: Bits,
     bank_bits: u32,
+    group_bits: u32,
     below: u32,
     /// Rows of a bank, and lines of the medium, if other fields are above the row; otherwise 0.
     rows: u64,
@@ -198,11 +230,13 @@ impl Decoder {
         if !geometry.channels.is_power_of_two() {
             return Decoder::odd(geometry, mapping);
         }
-        let is_top = mapping.0[0] == Field::Row;
+        let is_top = mapping.fields[0] == Field::Row;
         let mut decoder = Decoder {
             channel: Bits::default(),
             rank: Bits::default(),
             bank: Bits::default(),
+            group: Bits::default(),
+            group_bits: mapping.groups.trailing_zeros(),
             bank_bits: geometry.banks.trailing_zeros(),
             below: 0,
             rows: if is_top { 0 } else { geometry.rows },
@@ -211,8 +245,8 @@ impl Decoder {
             plain: is_top,
         };
         let (mut shift, mut above) = (0, false);
-        for field in mapping.0.into_iter().rev() {
-            let size = field.size(geometry);
+        for field in mapping.fields.into_iter().rev() {
+            let size = mapping.size(field, geometry);
             let bits = Bits {
                 above,
                 shift,
@@ -222,6 +256,7 @@ impl Decoder {
                 Field::Channel => decoder.channel = bits,
                 Field::Rank => decoder.rank = bits,
                 Field::Bank => decoder.bank = bits,
+                Field::Group => decoder.group = bits,
                 Field::Column => {}
                 Field::Row => {
                     decoder.below = shift;
@@ -240,12 +275,12 @@ impl Decoder {
             ..geometry.clone()
         };
         let below = mapping
-            .0
+            .fields
             .into_iter()
             .rev()
             .take_while(|field| *field != Field::Channel);
         let shift = below
-            .map(|field| field.size(geometry).trailing_zeros())
+            .map(|field| mapping.size(field, geometry).trailing_zeros())
             .sum();
         Decoder {
             odd: Some((shift, geometry.channels)),
@@ -298,6 +333,8 @@ impl Decoder {
         if self.plain {
             let rank = place >> self.rank.shift & self.rank.mask;
             let bank = place >> self.bank.shift & self.bank.mask;
+            let group = place >> self.group.shift & self.group.mask;
+            let bank = bank << self.group_bits | group;
             return (
                 (rank << self.bank_bits | bank) as usize,
                 place >> self.below,
@@ -309,7 +346,8 @@ impl Decoder {
     /// The bank, counted through all ranks.
     pub fn bank(&self, place: u64) -> usize {
         let place = self.in_channel(place);
-        (self.of(place, self.rank) << self.bank_bits | self.of(place, self.bank)) as usize
+        let bank = self.of(place, self.bank) << self.group_bits | self.of(place, self.group);
+        (self.of(place, self.rank) << self.bank_bits | bank) as usize
     }
 
     fn row(&self, place: u64) -> u64 {
@@ -377,11 +415,13 @@ mod tests {
         /// rows beyond the last. So no two lines meet in a column but if the decoder forgot a bit.
         #[test]
         fn a_mapping_is_a_bijection(
-            order in 0..120_usize,
+            order in 0..720_usize,
             (channels, ranks, banks, columns) in (0..3_u32, 0..2_u32, 0..3_u32, 0..3_u32),
+            groups in 0..3_u32,
             rows in 1..6_u64,
         ) {
             let mapping = AddressMapping::from_value(Value::Word(&ORDERS[order]));
+            let mapping = mapping.in_groups(1 << groups.min(banks));
             let geometry = geometry(channels, ranks, banks, rows, columns);
             let decoder = Decoder::new(&geometry, mapping);
             let mut taken: FxHashMap<(u64, usize, u64), u64> = FxHashMap::default();
@@ -411,9 +451,10 @@ mod tests {
             [Column, Rank, Bank, Row, Channel],
             [Channel, Bank, Rank, Column, Row],
         ];
+        let plain = AddressMapping::from_value(Value::Word(TRIED[0]));
         let mut cut = FxHashMap::default();
         for field in from_the_low_end[scheme - 1] {
-            let size = field.size(geometry);
+            let size = plain.size(field, geometry);
             cut.insert(field.name(), line % size);
             line /= size;
         }
@@ -476,7 +517,13 @@ mod tests {
 
     #[test]
     fn words_and_orders_are_known_and_nothing_else_is() {
-        assert_eq!(ORDERS.len(), 120);
+        assert_eq!(ORDERS.len(), 720);
+        let plain = ORDERS.iter().filter(|order| !order.contains("group"));
+        assert_eq!(plain.count(), 120);
+        assert_eq!(
+            known("row:bank:column:group:rank:channel"),
+            known("row:bank:column:group:rank:channel")
+        );
         for (word, order) in WORDS {
             assert_eq!(known(word), Some(word));
             assert_eq!(

@@ -277,16 +277,10 @@ fn mapping(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
         .step_by(2)
         .map(|at| theirs.get(at..at + 2))
         .collect();
-    let Some((ours, kept)) = fields.and_then(|fields| order(&fields, &KNOWN)) else {
+    let Some(ours) = fields.and_then(|fields| order(&fields, &KNOWN)) else {
         let problem = format!("\"{theirs}\" is not the six fields ch, ra, bg, ba, ro and co");
         return entries.fault(NAME, problem, "give each once, the most significant first");
     };
-    if !kept {
-        let said = format!(
-            "address_mapping {theirs}: banks and bank groups are one field here, where the banks are, with the group below"
-        );
-        keys.notes.push(said);
-    }
     keys.put("mapping", ours, NAME);
     Ok(())
 }

@@ -291,29 +291,15 @@ impl<'e, 'f> MachineKeys<'e, 'f> {
 }
 
 /// Translates the order of an address's fields, the most significant first, from another simulator's names to those of
-/// `medium.mapping`. A bank group is part of the bank.
-fn order(fields: &[&str], known: &[(&str, &str)]) -> Option<(String, bool)> {
+/// `medium.mapping`.
+fn order(fields: &[&str], known: &[(&str, &str)]) -> Option<String> {
     let mut ours: Vec<&str> = Vec::new();
-    let (mut groups, mut banks) = (None, None);
-    for (at, field) in fields.iter().enumerate() {
+    for field in fields {
         let (_, name) = known.iter().find(|(theirs, _)| theirs == field)?;
-        match *name {
-            "group" => groups = Some(at),
-            name => {
-                if name == "bank" {
-                    banks = Some(at);
-                }
-                if ours.contains(&name) {
-                    return None;
-                }
-                ours.push(name);
-            }
+        if ours.contains(name) {
+            return None;
         }
+        ours.push(name);
     }
-    // Here the group is the low bits of the bank.
-    let kept = match (groups, banks) {
-        (Some(group), Some(bank)) => bank + 1 == group,
-        _ => true,
-    };
-    (ours.len() == 5).then(|| (ours.join(":"), kept))
+    (ours.len() == known.len()).then(|| ours.join(":").replace("bank:group", "bank"))
 }

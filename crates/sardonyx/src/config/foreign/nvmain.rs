@@ -284,7 +284,7 @@ fn mapping(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
         .map(str::trim)
         .filter(|field| *field != "SA")
         .collect();
-    let Some((ours, _)) = order(&fields, &KNOWN) else {
+    let Some(ours) = order(&fields, &KNOWN) else {
         let problem = format!("\"{theirs}\" is not the fields R, RK, BK, CH and C");
         return entries.fault(NAME, problem, "give each once, the most significant first");
     };

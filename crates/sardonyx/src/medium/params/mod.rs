@@ -104,10 +104,11 @@ impl MediumParams {
         );
         timing.tRCD *= cells.map_or(1, |cells| cells.sensings);
         let energy = AccessEnergy::from_settings(settings);
+        let groups = BankGroups::from_settings(settings);
         MediumParams {
             geometry: Geometry::from_settings(settings),
-            mapping: settings.get(&MAPPING),
-            groups: BankGroups::from_settings(settings),
+            mapping: settings.get(&MAPPING).in_groups(groups.count),
+            groups,
             timing,
             queues,
             group_merging: settings.get(&GROUP_MERGING),
