@@ -83,7 +83,7 @@ impl CommandsFile {
             written.map_err(|error| bad(format!("{}: {error}", self.path.display())))?;
         if unknown > 0 {
             eprintln!(
-                "{}: {unknown} of {count} commands move bytes that the trace does not have; they are zeros there",
+                "sardonyx: {}: {unknown} of {count} commands move bytes that the trace does not have; they are zeros there",
                 self.path.display()
             );
         }

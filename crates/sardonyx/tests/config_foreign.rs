@@ -582,3 +582,42 @@ fn channels_of_an_exported_file_are_alike() {
         "{said}"
     );
 }
+
+/// What Ramulator 2.1 exports for its presets GDDR7_28000_PAM3 and LPDDR6_10667_BL24, whose timings have other names.
+#[test]
+fn gddr7_and_lpddr6_as_ramulator_exports_them() {
+    let desk = Desk::new();
+    let file =
+        |dram: &str| format!(r#"{{"memory_system": {{"controllers": [{{"dram": {dram}}}]}}}}"#);
+    let gddr7 = r#"{"impl": "GDDR7", "org": {"dq": 8, "count": [1, 16, 16384, 2048]}, "timing": [28021, 2, 24, 6, 0, 30, 19, 30, 60, 90, 4, 21, 2, 4, 2, 30, 2, 4, 9, 11, 12, 3327, 207, 315, 105, 28, 315, 105, 2, 18, 8, 26, 10, 6, 2, 2, 18, 571], "channel_width": 8}"#;
+    has(
+        &desk.load("gddr7.json", &file(gddr7)).unwrap(),
+        &[
+            ("timing.clock_ns", "0.571"),
+            ("timing.tBURST", "4"), // two bursts of 32 bytes
+            ("timing.tCL", "25"),   // 1 + nRL + nDQERL
+            ("timing.tCWD", "6"),
+            ("timing.tFAW", "0"),
+            ("timing.tRTRS", "0"), // nRTW 12 is less than 24 + 2 - 6
+            ("timing.tRFC", "315"),
+            ("geometry.banks", "16"),
+            ("geometry.groups", "16"), // each bank, for nCCDSB and nWTRSB
+            ("timing.tWTR_L", "11"),
+            ("geometry.columns", "32"),
+        ],
+    );
+    let lpddr6 = r#"{"impl": "LPDDR6", "org": {"dq": 12, "count": [1, 1, 4, 4, 65536, 1024]}, "timing": [10667, 6, 12, 18, 24, 56, 26, 59, 48, 22, 107, 115, 54, 169, 32, 14, 26, 4, 6, 10, 22, 6, 10, 22, 10, 17, 32, 41, 47, 53, 59, 5, 0, 27, 0, 40, 1014, 10416, 3, 2, 8, 2, 375], "channel_width": 12, "data_payload_bytes": 32}"#;
+    has(
+        &desk.load("lpddr6.json", &file(lpddr6)).unwrap(),
+        &[
+            ("timing.clock_ns", "0.375"),
+            ("timing.tCL", "56"),
+            ("timing.tCWD", "26"),
+            ("timing.tRCD", "48"), // nRCDr; nRCDw is 22
+            ("timing.tWR", "32"),
+            ("timing.tBURST", "12"), // two bursts of 24 beats, 32 bytes each
+            ("timing.tCCD_L", "20"),
+            ("geometry.columns", "32"), // 1024 columns of 2 bytes
+        ],
+    );
+}

@@ -167,6 +167,7 @@ fn params() -> impl Strategy<Value = EngineParams> {
             params.medium.mapping = mapping;
             params.medium.pausing = pausing;
             params.medium.remerging = again;
+            params.medium.bank_window = ingress % 4;
             params.medium.group_merging = match by_member {
                 true => GroupMerging::Member,
                 false => GroupMerging::All,

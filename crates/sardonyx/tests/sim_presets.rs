@@ -4,7 +4,7 @@
 use crate::common::machine;
 use sardonyx::config::Machine;
 use sardonyx::machine::recordings::{self, Options};
-use sardonyx::plan::command::CommandLog;
+use sardonyx::plan::command::{CommandKind, CommandLog};
 use sardonyx::trace::{Format, ImportOptions, Source, import};
 use sardonyx_audit::{AuditSummary, Rule, audit};
 
@@ -183,4 +183,103 @@ fn one_stream_reaches_the_pins_of_every_dram() {
             "{name}: {share} of {pins} GB/s"
         );
     }
+}
+
+/// Standby as the commands on the bus tell it: cycle by cycle, whether a rank has an open row.
+#[test]
+fn a_rank_stands_by_with_open_rows_as_long_as_its_commands_say() {
+    for page in ["open", "closed"] {
+        let keys = [
+            ("medium.queues.page", page),
+            ("medium.energy.standby_nj_per_us", "1"),
+            ("medium.energy.active_nj_per_us", "1001"),
+        ];
+        let machine = machine("ddr4-2400", &keys);
+        let medium = &machine.engine.medium;
+        let lines = medium.geometry.lines();
+        let sources = vec![source(&load(4_000, lines), 400.0)];
+        let options = Options::default();
+        let mut system = recordings::system(&machine, "no-encryption", sources, options).unwrap();
+        system.memory().observe(CommandLog::default());
+        let outcome = system.run(&mut |_| true).unwrap();
+        let log = system.memory().take::<CommandLog>().unwrap().by_channel();
+        let simulated = outcome.figures.named("simulated_ns").number().unwrap();
+        let cycle_ns = medium.timing.clock.ns();
+        let end = (simulated / cycle_ns) as usize;
+        let mut open = vec![[0i32; 2]; end + 1]; // changes of the open banks of each rank
+        let mut since = [[None; 16]; 2];
+        let mut closed = |rank: usize, since: &mut Option<u64>, at: u64| {
+            if let Some(from) = since.take() {
+                open[(from as usize).min(end)][rank] += 1;
+                open[(at as usize).min(end)][rank] -= 1;
+            }
+        };
+        let t = &medium.timing;
+        for command in &log {
+            let (rank, bank, cycle) = (command.rank as usize, command.bank as usize, command.cycle);
+            let row = &mut since[rank][bank];
+            match command.kind {
+                CommandKind::Activate { .. } => *row = Some(cycle),
+                CommandKind::Precharge => closed(rank, row, cycle),
+                CommandKind::PrechargeAll => {
+                    let banks = since[rank].iter_mut();
+                    banks.for_each(|row| closed(rank, row, cycle));
+                }
+                CommandKind::Read { auto_precharge, .. } if auto_precharge => {
+                    let at = (cycle + t.tBURST + t.tRTP - t.tCCD).max(row.unwrap() + t.tRAS);
+                    closed(rank, row, at);
+                }
+                CommandKind::Write { auto_precharge, .. } if auto_precharge => {
+                    let at = cycle + t.tCWD + t.tBURST + t.tWR;
+                    closed(rank, row, at.max(row.unwrap() + t.tRAS));
+                }
+                _ => {}
+            }
+        }
+        for (rank, banks) in since.iter_mut().enumerate() {
+            banks.iter_mut().for_each(|row| closed(rank, row, u64::MAX));
+        }
+        let (mut now, mut active) = ([0; 2], 0u64);
+        for change in &open[..end] {
+            for (banks, change) in now.iter_mut().zip(change) {
+                *banks += change;
+                active += u64::from(*banks > 0);
+            }
+        }
+        let wanted = (2.0 * simulated + 1000.0 * active as f64 * cycle_ns) * 1e-3;
+        let standby = outcome.figures.named("energy_standby_nj").number().unwrap();
+        let share = active as f64 / (2 * end) as f64;
+        assert!(
+            (0.05..0.999).contains(&share),
+            "{page}: {share} of the time"
+        );
+        assert!(
+            (standby / wanted - 1.0).abs() < 1e-3,
+            "{page}: {standby}, {wanted} by commands"
+        );
+    }
+}
+
+/// Two rows of a bank in turn: where a hit is looked for among all that wait most accesses hit, among one of them none.
+#[test]
+fn a_row_hit_is_looked_for_in_the_window_of_its_bank() {
+    let row = 8192 * 32; // the next row of the bank, where columns are lowest
+    let text: String = (0..2_000)
+        .map(|k| format!("{:#x} READ 0\n", k % 2 * row + k / 2 % 128 * 64))
+        .collect();
+    let hits = |window: &str| {
+        let keys = [
+            ("medium.mapping", "row:rank:bank:channel:column"),
+            ("medium.timing.tREFI", "0"),
+            ("medium.queues.bank_window", window),
+        ];
+        let machine = machine("ddr4-2400", &keys);
+        let sources = vec![source(&text, 1000.0)];
+        let system = recordings::system(&machine, "no-encryption", sources, Options::default());
+        let outcome = system.unwrap().run(&mut |_| true).unwrap();
+        outcome.figures.named("row_hit_rate").number().unwrap()
+    };
+    let (all, eight, one) = (hits("0"), hits("8"), hits("1"));
+    assert!(all > 0.9 && one < 0.1, "{all} {one}");
+    assert!(one < eight && eight < all, "{one} {eight} {all}");
 }

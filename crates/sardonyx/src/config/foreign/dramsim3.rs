@@ -198,11 +198,14 @@ fn timing(
     let to_precharge = additive + entries.whole("timing.tRTP", 5)?;
     let slot = (column + to_precharge).saturating_sub(burst * bursts);
     keys.put("timing.tRTP", slot, "timing.tRTP");
-    let (read, write) = match entries.all.contains_key("timing.tRCDRD") {
-        true => ("timing.tRCDRD", "timing.tRCDWR"),
-        false => ("timing.tRCD", "timing.tRCD"),
+    let protocol = entries.word("dram_structure.protocol", "DDR3");
+    let (read, write) = match protocol.starts_with("GDDR") || protocol.starts_with("HBM") {
+        true => (
+            entries.whole("timing.tRCDRD", 24)?,
+            entries.whole("timing.tRCDWR", 20)?,
+        ),
+        false => [entries.whole("timing.tRCD", 10)?; 2].into(),
     };
-    let (read, write) = (entries.whole(read, 10)?, entries.whole(write, 10)?);
     if read != write {
         let said = format!("tRCDRD {read} and tRCDWR {write} are one tRCD here, the longer");
         keys.notes.push(said);
@@ -287,7 +290,7 @@ fn mapping(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
 
 /// Sizes the queues. DRAMsim3 moves transactions to a queue of commands for each bank, in which row hits are looked for
 /// and where writes wait as well. Here reads have the room of two of these besides, and writes stay in one queue, which
-/// gets the room of both. The rooms and the watermark were fitted to DRAMsim3's curves (docs/hosts/agreement.md).
+/// gets the room of both. The rooms and the watermark were fitted to DRAMsim3's curves (docs/hosts/simulators.md).
 fn queues(entries: &Entries, keys: &mut MachineKeys, bursts: u64) -> Result<()> {
     const QUEUE: &str = "system.trans_queue_size";
     let closed = entries.word("system.row_buf_policy", "OPEN_PAGE") == "CLOSE_PAGE";

@@ -375,6 +375,12 @@ fn energies(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
         }
     };
     let refresh = entries.real("Eref")?.unwrap_or(0.0) * entries.count("BANKS", 1)? as f64;
+    for name in ["Eprestdby", "Eactstdby"] {
+        if !entries.all.contains_key(name) {
+            let note = format!("standby is not counted where the file has no {name}");
+            keys.notes.push(note);
+        }
+    }
     let clock = clock(entries)?;
     let each_us = |name: &str| Ok::<f64, ConfigError>(entries.real(name)?.unwrap_or(0.0) * clock);
     for (key, value, from) in [

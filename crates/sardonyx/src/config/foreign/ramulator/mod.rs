@@ -15,18 +15,9 @@ const LINE: u64 = 64;
 const LPDDR6_PAYLOAD: u64 = 32;
 const PRESETS: &str = include_str!("../ramulator.tsv");
 
-/// Entries whose meaning other keys have, or that follow from others; of names, whose values are in the entries; of
-/// refreshes of other kinds than the file's; and the bus, whose commands take a cycle each in JEDEC's tables as well.
+/// Entries whose meaning other keys have, or that follow from others; names, whose values are in the entries; and
+/// refreshes of other kinds than the file's.
 const WITHOUT_EFFECT: &[&str] = &[
-    "addrmapper.*",
-    "clock_ratio",
-    "command_cycles*",
-    "controller.*",
-    "derived",
-    "dram.*",
-    "frontend.*",
-    "impl",
-    "memorysystem.*",
     "org.density",
     "org.dq",
     "org.preset",
@@ -63,7 +54,8 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("timing.nAAD", TWO),
     ("timing.nCAS", TWO),
     ("timing.nWCK*", "the data clock runs always"),
-    ("timing.nR*CK*", "the data clock runs always"),
+    ("timing.nRCK*", "the data clock runs always"),
+    ("timing.nRD2RCKSTOP", "the data clock runs always"),
     ("org.*", "no level of that name"),
 ];
 const TWO: &str = "an activate, and a column command, is one command";
@@ -194,7 +186,10 @@ fn machine(
     for table in ["org", "timing"] {
         fill(&mut all, table, file)?;
     }
-    if !all.contains_key("org.row") || !all.contains_key("timing.nCL") {
+    let latency = ["timing.nCL", "timing.nRL"]
+        .iter()
+        .any(|name| all.contains_key(*name));
+    if !all.contains_key("org.row") || !latency {
         let problem = format!("says no rows or timings of its {}", standard.name);
         let remedy = "give org.preset and timing.preset, or export it with Ramulator 2.1 \
                       (python -m ramulator export)";
@@ -456,6 +451,13 @@ fn turns(timings: &Timings, keys: &mut MachineKeys, burst: u64) -> Result<()> {
         if let Some(turn) = timings.of(name)? {
             let (read, _) = timings.needed(&["nCL", "nRL"])?;
             let (write, _) = timings.needed(&["nCWL", "nWL"])?;
+            if turn + write < read + burst {
+                let free = read + burst - write;
+                let said = format!(
+                    "{name} {turn}: a write follows a read when the bus is free, {free} cycles later at least"
+                );
+                keys.notes.push(said);
+            }
             let bubble = (turn + write).saturating_sub(read + burst);
             keys.put("timing.tRTRS", bubble, &format!("timing.{name}"));
         }
