@@ -7,9 +7,46 @@ pub use sardonyx_trace::line::{ByteAddr, LINE_BYTES, Line, Virtual, ZERO_LINE};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Logical(pub u64);
 
-/// A line number in the medium: what a mapping layer gives.
+/// A line number in the medium: what a mapping layer gives. A line of the near medium has its bit set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place(pub u64);
+
+impl Place {
+    /// The bit of the near medium's lines.
+    pub const NEAR: u64 = 1 << 60;
+
+    /// Whether the line lies in the near medium.
+    #[inline]
+    pub fn is_near(self) -> bool {
+        self.0 & Place::NEAR != 0
+    }
+
+    /// The line's number in its medium.
+    #[inline]
+    pub fn in_medium(self) -> u64 {
+        self.0 & !Place::NEAR
+    }
+}
+
+/// One of the media of a memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tier {
+    /// The persistent medium, which each memory has.
+    Far,
+    /// The medium beside it or before it, whose lines a power cut loses.
+    Near,
+}
+
+impl Tier {
+    /// The medium of `place`.
+    #[inline]
+    pub fn of(place: Place) -> Tier {
+        match place.is_near() {
+            true => Tier::Near,
+            false => Tier::Far,
+        }
+    }
+}
 
 /// Lines of the medium at equal distances: every `stride`-th line from `first` on, `count` in all.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -33,6 +33,8 @@ crate::names::named! {
         Link = "link",
         /// Moving lines so that all wear alike.
         Levelling = "levelling",
+        /// Bringing lines into the near medium and out of it.
+        Near = "near",
         /// Waiting for an earlier request's use of the same line.
         Hazard = "hazard",
         /// Waiting to be admitted.
@@ -84,6 +86,10 @@ pub struct Account {
     pub medium_reads: u64,
     /// Lines written to the medium.
     pub medium_writes: u64,
+    /// Lines read from the near medium.
+    pub near_reads: u64,
+    /// Lines written to the near medium.
+    pub near_writes: u64,
     /// Uses of on-chip units.
     pub unit_uses: u64,
 }
@@ -150,6 +156,8 @@ impl Ledger {
                 energy: Energy::from_fj(own.energy.fj() / by),
                 medium_reads: own.medium_reads / by,
                 medium_writes: own.medium_writes / by,
+                near_reads: own.near_reads / by,
+                near_writes: own.near_writes / by,
                 unit_uses: own.unit_uses / by,
             };
         }
@@ -170,6 +178,8 @@ fn sum<'a>(accounts: impl Iterator<Item = &'a Account>) -> Account {
         energy: a.energy + b.energy,
         medium_reads: a.medium_reads + b.medium_reads,
         medium_writes: a.medium_writes + b.medium_writes,
+        near_reads: a.near_reads + b.near_reads,
+        near_writes: a.near_writes + b.near_writes,
         unit_uses: a.unit_uses + b.unit_uses,
     })
 }

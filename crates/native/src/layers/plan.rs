@@ -104,6 +104,7 @@ impl Write {
             order: write.order,
             core: write.core,
             transaction: write.transaction,
+            flushed: write.flushed,
         };
         Write { place, data, rest }
     }

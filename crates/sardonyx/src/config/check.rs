@@ -5,6 +5,7 @@ use crate::controller::designs;
 use crate::line::LINE_BYTES;
 use crate::medium::cells::Coding;
 use crate::medium::mapping::Field;
+use crate::medium::near::{FORM, Form};
 use crate::medium::params::MAX_BANKS;
 use crate::medium::pausing::POLICY;
 use crate::settings::CacheParams;
@@ -24,6 +25,7 @@ pub(super) fn consistent(machine: &Machine, layers: &Layers) -> Result<()> {
     pausing(machine, layers)?;
     timing(machine, layers)?;
     cache_levels(machine, layers)?;
+    near(machine, layers)?;
     for key in designs::caches() {
         let names = [key.bytes.row.name, key.ways.row.name];
         cache(names, key.entry_bytes, machine.settings.cache(key), layers)?;
@@ -177,6 +179,28 @@ fn pausing(machine: &Machine, layers: &Layers) -> Result<()> {
             "which cells a cancelled write has changed is not known",
             "use pause, or whole",
         );
+    }
+    Ok(())
+}
+
+/// Refuses near media that are more than banks, and a cache on this side of a link.
+fn near(machine: &Machine, layers: &Layers) -> Result<()> {
+    let Some(near) = &machine.engine.near else {
+        return Ok(());
+    };
+    if near.buffer.is_some() || near.cells.is_some() || near.pausing.is_some() {
+        return Err(layers.fault(
+            &["near.medium.buffer.blocks", "near.medium.cells.coding", FORM.name()],
+            "the near medium has cells or a buffer".to_owned(),
+            "name a machine of DRAM, such as near.extends=ddr4-2400",
+        ));
+    }
+    if machine.engine.link.is_some() && machine.settings.get(&FORM) == Form::Cache {
+        return Err(layers.fault(
+            &[FORM.name(), "link.down_ns"],
+            "a cache before a memory behind a link is not modelled".to_owned(),
+            "use near.form=beside, or a machine without a link",
+        ));
     }
     Ok(())
 }

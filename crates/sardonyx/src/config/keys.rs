@@ -10,6 +10,7 @@ use crate::medium::layout::REGIONS_SKEW;
 use crate::medium::levelling::{FIRST_MOVE, REGION_LINES, REGISTERS, SCHEME, WRITES_PER_MOVE};
 use crate::medium::link::{FIRST, LinkParams};
 use crate::medium::mapping::MAPPING;
+use crate::medium::near;
 use crate::medium::params::{
     ADDRESSES, ARRIVALS, AccessEnergy, BANK_WINDOW, BankGroups, COPIES_SKEW, CRASH_CACHED,
     CRASH_FIRST, CRASH_SHORT, CRASH_SPARE, CachesParams, CoreParams, EngineParams, GROUP_MERGING,
@@ -67,6 +68,14 @@ static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         std::slice::from_ref(&CRASH_SHORT.row),
         std::slice::from_ref(&CRASH_CACHED.row),
         std::slice::from_ref(&PROGRAMS_SKEW.row),
+        std::slice::from_ref(&near::FORM.row),
+        std::slice::from_ref(&near::DESIGN.row),
+        std::slice::from_ref(&near::LINES.row),
+        std::slice::from_ref(&near::WRITES.row),
+        std::slice::from_ref(&near::FILLS.row),
+        std::slice::from_ref(&near::PAGES.row),
+        std::slice::from_ref(&near::NEAR_WEIGHT.row),
+        std::slice::from_ref(&near::FAR_WEIGHT.row),
     ];
     let mut rows: Vec<&Row> = tables.into_iter().flatten().collect();
     let layers = designs::built_in().flat_map(|layer| layer.about().keys);
@@ -80,6 +89,8 @@ static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
     let sections: Vec<&str> = rows.iter().map(|row| row.split().0).collect();
     let first = |row: &&Row| sections.iter().position(|known| *known == row.split().0);
     rows.sort_by_key(first);
+    let of_near: &'static [Row] = near::rows(rows.iter().copied()).leak();
+    rows.extend(of_near);
     rows
 });
 

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::line::LINE_BYTES;
+use crate::medium::near;
 use crate::medium::params::{
     CachesParams, CoreParams, EngineParams, INGRESS, MAX_INGRESS, STARVATION, Scheduler,
 };
@@ -17,10 +18,12 @@ use super::keys;
 use super::names::Form;
 use super::presets::{self, Preset};
 use super::ranges::{self, WrittenValue};
-use super::read::{self, Document, Raw, Setting};
+use super::read::{self, Document, NEAR_EXTENDS, Raw, Setting};
 use super::{Assumed, Machine, Range, check, write};
 
 const SET: &str = "--set";
+/// The machine of a near medium of which nothing is named but what differs.
+const NEAR_DEFAULT: &str = "ddr4-2400";
 /// The read and write entries of `esd`.
 const LEAST_INGRESS: u64 = 64;
 /// Presets extend each other in a chain of this length, at most.
@@ -31,6 +34,8 @@ pub(super) struct Layers {
     file: String,
     name: String,
     source: String,
+    /// The machine whose medium is the near one, if one is named.
+    near: Option<(String, KeyPlace)>,
     settings: BTreeMap<&'static str, Setting>,
     assumed: BTreeMap<&'static str, (String, Option<WrittenValue>, KeyPlace)>,
 }
@@ -83,6 +88,7 @@ impl Layers {
         });
         layers.name = document.name.unwrap_or_else(|| stem(file));
         layers.file = file.to_owned();
+        layers.near = document.near.or(layers.near);
         for (key, setting) in document.settings {
             layers.assumed.remove(key.name);
             layers.settings.insert(key.name, setting);
@@ -130,6 +136,10 @@ impl Layers {
             file: format!("{whose} {name}={value}").into(),
             line: None,
         };
+        if name == NEAR_EXTENDS {
+            self.near = Some((value.trim().to_owned(), place));
+            return Ok(());
+        }
         let (key, form) = read::find(name, &place)?;
         self.assumed.remove(key.name);
         let raw = Raw::Bare(value.trim().to_owned());
@@ -137,9 +147,10 @@ impl Layers {
         Ok(())
     }
 
-    pub(super) fn build(self) -> Result<Machine> {
+    pub(super) fn build(mut self) -> Result<Machine> {
+        let near = self.near_machine()?;
         let mut settings = Settings::default();
-        for key in keys::all() {
+        for key in keys::all().filter(|key| !near::is_of_medium(key.name)) {
             let value = match (self.settings.get(key.name), key.default) {
                 (Some(setting), _) => checked(key, setting, &settings)?,
                 (None, Some((default, _))) => default,
@@ -153,6 +164,13 @@ impl Layers {
         if !has_starvation(&settings) {
             settings.remove(STARVATION);
         }
+        for key in keys::all() {
+            let own = near::is_of_medium(key.name).then(|| &key.name[near::PREFIX.len()..]);
+            let of_near = near.as_ref().map(|near| &near.settings).zip(own);
+            if let Some(value) = of_near.and_then(|(settings, own)| settings.find(own)) {
+                settings.put(key.name, value);
+            }
+        }
         if settings.find(INGRESS).is_none() {
             settings.put(INGRESS, Value::Int(ingress(queue_entries(&settings))));
         }
@@ -165,9 +183,17 @@ impl Layers {
                 settings.put(key.name, default); // it does nothing; two machines that differ in nothing else are equal
             }
         }
-        let assumed = keys::all().filter_map(|key| self.doubted(key, &settings));
+        let own = keys::all().filter(|key| !near::is_of_medium(key.name));
+        let assumed = own.filter_map(|key| self.doubted(key, &settings));
+        let mut assumed = assumed.collect::<Result<Vec<_>, _>>()?;
+        let of_near = near.into_iter().flat_map(|near| near.assumed);
+        let of_near = of_near.map(|assumed| Assumed {
+            parameter: format!("{}{}", near::PREFIX, assumed.parameter),
+            ..assumed
+        });
+        assumed.extend(of_near.filter(|assumed| near::is_of_medium(&assumed.parameter)));
         let machine = Machine {
-            assumed: assumed.collect::<Result<_, _>>()?,
+            assumed,
             engine: EngineParams::from_settings(&settings),
             core: CoreParams::from_settings(&settings),
             cores: settings.get(&keys::CORES),
@@ -178,6 +204,52 @@ impl Layers {
         };
         check::consistent(&machine, &self)?;
         Ok(machine)
+    }
+
+    /// The machine whose medium is the near one, with what is said of it here; `None` where there is none. A near medium
+    /// is a cache unless the form is given.
+    fn near_machine(&mut self) -> Result<Option<Machine>> {
+        let form = near::FORM.name();
+        let named = self.near.take().filter(|(name, _)| name != "none");
+        if let (Some((_, place)), None) = (&named, self.settings.get(form)) {
+            let setting = Setting {
+                raw: Raw::Bare("cache".to_owned()),
+                form: Form::Own,
+                place: place.clone(),
+            };
+            self.settings.insert(form, setting);
+        }
+        let none = |setting: &Setting| matches!(&setting.raw, Raw::Text(word) | Raw::Bare(word) if word == "none");
+        let Some(setting) = self.settings.get(form).filter(|setting| !none(setting)) else {
+            return Ok(None);
+        };
+        let (name, place) = named.unwrap_or((NEAR_DEFAULT.to_owned(), setting.place.clone()));
+        let mut layers = match presets::find(&name) {
+            Some(preset) => Layers::of_preset(preset)?,
+            None => Layers::of_file(&presets::read_file(&name)?, &name)?,
+        };
+        if layers.near.is_some() {
+            let problem = format!("\"{name}\" has a near medium itself");
+            let remedy = "name a machine of one medium, such as ddr4-2400";
+            return Err(ConfigError::key(&place, NEAR_EXTENDS, problem, remedy));
+        }
+        let own = |key: &'static str| near::is_of_medium(key).then(|| &key[near::PREFIX.len()..]);
+        for (key, setting) in &self.settings {
+            if let Some(own) = own(key) {
+                layers.assumed.remove(own);
+                layers.settings.insert(own, setting.clone());
+            }
+        }
+        for (key, assumed) in &self.assumed {
+            if let Some(own) = own(key) {
+                layers.assumed.insert(own, assumed.clone());
+            }
+        }
+        let prefixed = |error: ConfigError| ConfigError {
+            key: error.key.map(|key| format!("{}{key}", near::PREFIX)),
+            ..error
+        };
+        layers.build().map(Some).map_err(prefixed)
     }
 
     /// Refuses a `key` that does nothing if a user has set it: by `--set`, or in a file of his own to another value

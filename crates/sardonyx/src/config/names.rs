@@ -3,6 +3,7 @@
 //! Left out: what the keys are, which `keys` lists.
 
 use super::keys::all;
+use crate::medium::near::{PREFIX, is_of_medium};
 use crate::names::nearest;
 use crate::settings::{Allowed, Row};
 
@@ -57,8 +58,11 @@ pub(super) fn first_of(name: &str) -> Option<&'static str> {
 /// without its sections.
 pub(super) fn nearest_keys(name: &str) -> Vec<&'static str> {
     let last = name.rsplit('.').next().unwrap_or(name);
-    let mut near = nearest(name, all().map(|key| key.name));
-    for known in all().filter(|key| key.split().1 == last) {
+    // The near medium's keys are named like the others behind their prefix.
+    let asked = name.starts_with(PREFIX);
+    let known = || all().filter(move |key| asked || !is_of_medium(key.name));
+    let mut near = nearest(name, known().map(|key| key.name));
+    for known in known().filter(|key| key.split().1 == last) {
         if !near.contains(&known.name) {
             near.push(known.name);
         }

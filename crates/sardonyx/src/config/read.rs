@@ -11,6 +11,9 @@ use super::names::{self, Form};
 use super::ranges::WrittenValue;
 use crate::settings::Row;
 
+/// The name under which a file, or `--set`, names the machine whose medium is the near one.
+pub(super) const NEAR_EXTENDS: &str = "near.extends";
+
 #[derive(Clone, Debug)]
 pub(super) enum Raw {
     /// Digits in a radix, without underscores.
@@ -54,6 +57,8 @@ pub(super) struct Document {
     pub name: Option<String>,
     pub source: Option<String>,
     pub extends: Option<(String, KeyPlace)>,
+    /// The machine whose medium is the near one.
+    pub near: Option<(String, KeyPlace)>,
     pub settings: Vec<(&'static Row, Setting)>,
     /// The `[assumed]` table: key, reason, alternative values, place.
     pub assumed: Vec<(&'static Row, String, Option<WrittenValue>, KeyPlace)>,
@@ -115,11 +120,12 @@ impl Reader<'_> {
     }
 
     fn leaf(&mut self, path: &str, value: &DeValue<'_>, place: KeyPlace) -> Result<()> {
-        if let "name" | "source" | "extends" = path {
+        if let "name" | "source" | "extends" | NEAR_EXTENDS = path {
             let text = self.text_of(path, value, &place)?;
             match path {
                 "name" => self.out.name = Some(text),
                 "source" => self.out.source = Some(text),
+                NEAR_EXTENDS => self.out.near = Some((text, place)),
                 _ => self.out.extends = Some((text, place)),
             }
             return Ok(());

@@ -8,6 +8,7 @@ use super::names::{Form, ROWS};
 use super::{Machine, Range, keys, presets};
 use crate::controller::designs::{self, AnyLayer, Stack};
 use crate::controller::layers::{About, Design};
+use crate::medium::near::is_of_medium;
 use crate::settings::{Allowed, Origin, Row, Value};
 
 /// The machine whose values are the machine keys' examples: the first preset.
@@ -77,7 +78,7 @@ fn keys_by_section(out: &mut String) {
     let machine = Machine::load(MACHINE, &none).expect("the first preset");
     let text = presets()[0].text;
     let mut sections: BTreeMap<String, Section> = BTreeMap::new();
-    for key in keys() {
+    for key in keys().filter(|key| !is_of_medium(key.name)) {
         let first = key.split().0.split('.').next().unwrap_or_default();
         let value = machine.settings.find(key.name).expect("every key has one");
         let value = match value {

@@ -8,6 +8,7 @@ use serde_json::{Map, Number};
 
 use super::keys;
 use super::{Machine, Range};
+use crate::medium::near::is_of_medium;
 use crate::settings::{Allowed, Value};
 
 pub(super) fn literal(value: Value) -> String {
@@ -44,7 +45,10 @@ pub(super) fn toml(machine: &Machine) -> String {
         let _ = write!(out, "{name} = {}", literal(value));
         let mut notes = Vec::new();
         if let (Allowed::Cycles { .. }, Value::Int(cycles)) = (key.kind, value) {
-            notes.push((machine.engine.medium.timing.clock * cycles).to_string());
+            let near = machine.engine.near.as_deref();
+            let near = near.filter(|_| is_of_medium(key.name));
+            let medium = near.unwrap_or(&machine.engine.medium);
+            notes.push((medium.timing.clock * cycles).to_string());
         }
         let mut assumed = machine.assumed.iter();
         if assumed.any(|assumed| assumed.parameter == key.name) {

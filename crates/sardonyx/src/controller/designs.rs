@@ -6,10 +6,12 @@ use std::sync::{PoisonError, RwLock};
 
 use super::encryption::{self, ENABLED, none};
 use super::layers::{About, Counters, Design, Guarantee, Integrity, Logging, Mapping, Policy};
+use super::near::Near;
 use super::{Controller, integrity, logging, mapping};
 use crate::mechanisms::{self, Mechanism};
 use crate::medium::layout::Layout;
-use crate::medium::params::{self, Unit};
+use crate::medium::near::{self, Form, Writes};
+use crate::medium::params::{self, Geometry, Unit};
 use crate::medium::parts;
 use crate::names::did_you_mean;
 use crate::plan::Plan;
@@ -141,6 +143,8 @@ pub struct Stack {
     pub policy: &'static Policy,
     /// The integrity, on the medium.
     pub integrity: &'static Integrity,
+    /// What a cache before the medium does with writes; it passes all on where there is no cache.
+    pub before: Writes,
 }
 
 impl Stack {
@@ -161,6 +165,7 @@ impl Stack {
                 mapping: mappings().find(|known| known.about.name == mapping)?,
                 policy: policies().find(|known| known.about.name == policy)?,
                 integrity: integrities().find(|known| known.about.name == integrity)?,
+                before: Writes::Through,
             })
         };
         layers().ok_or_else(|| unknown(name))
@@ -171,7 +176,10 @@ impl Stack {
     /// # Errors
     /// There is no such design or layer, or two of its layers do not fit.
     pub fn under(name: &str, settings: &Settings) -> Result<Stack, UnknownDesign> {
-        let stack = Stack::named(name)?;
+        let mut stack = Stack::named(name)?;
+        if settings.get(&near::FORM) == Form::Cache {
+            stack.before = settings.get(&near::WRITES);
+        }
         let mut layout = Layout::new(1);
         if settings.get(&ENABLED) {
             (stack.policy.build)(settings, &mut layout);
@@ -212,7 +220,19 @@ impl Stack {
         let top = (self.logging.build)(settings, mapping, layout);
         let guard = (self.integrity.build)(settings, layout);
         let levelling = StartGap::from_settings(settings, layout);
-        Controller::new(top, guard, levelling)
+        let near = near::settings(settings).map(|own| self.near(&own, settings, layout));
+        Controller::new(top, guard, levelling).with_near(near)
+    }
+
+    /// The near medium of these `settings`, whose own are `own`, with its layers.
+    fn near(&self, own: &Settings, settings: &Settings, far: &Layout) -> Near {
+        let design = own.get(&near::DESIGN).0;
+        let stack = Stack::named(design).expect("a design that a near medium can have");
+        let lines = Geometry::from_settings(own).lines();
+        let controller = stack.build(own, &mut Layout::new(lines));
+        // A log's own lines follow the programs', and are no lines of programs.
+        let far_lines = far.data_lines() - (self.logging.lines)(settings);
+        Near::new(settings, controller, lines, far_lines, self.keeps_log())
     }
 
     /// Whether the hardware keeps a log, so that programs need none.
@@ -222,7 +242,13 @@ impl Stack {
 
     /// The promise that the design makes for a power cut.
     pub fn guarantee(&self) -> Guarantee {
-        (self.logging.guarantee)((self.mapping.guarantee)(self.policy.guarantee))
+        let own = (self.logging.guarantee)((self.mapping.guarantee)(self.policy.guarantee));
+        match self.before {
+            Writes::Through => own,
+            Writes::Back if self.keeps_log() => own,
+            Writes::Back => own.on_demand(),
+            Writes::Stop => Guarantee::Nothing,
+        }
     }
 
     /// Whether lines lie in the medium under pads.

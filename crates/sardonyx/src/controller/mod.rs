@@ -12,6 +12,7 @@ pub mod layers;
 pub mod logging;
 pub mod mapping;
 pub mod metadata_cache;
+pub mod near;
 mod split_counters;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ pub use crate::plan::storey::{Storey, Unfinished};
 use crate::plan::{At, Fetched, Plan, Step, Stored, Timer};
 use crate::stats::Cause;
 use crate::units::Time;
+use near::Near;
 
 /// A write of one line.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +49,8 @@ pub struct Write<'d, A> {
     pub core: u32,
     /// The number of that core's transaction; 0 where it is not known.
     pub transaction: u64,
+    /// Whether somebody waits until the line outlives a power cut.
+    pub flushed: bool,
 }
 
 impl<'d, A> Write<'d, A> {
@@ -60,6 +64,7 @@ impl<'d, A> Write<'d, A> {
             order: Persist::Relaxed,
             core: 0,
             transaction: 0,
+            flushed: false,
         }
     }
 
@@ -73,6 +78,7 @@ impl<'d, A> Write<'d, A> {
             order: self.order,
             core: self.core,
             transaction: self.transaction,
+            flushed: self.flushed,
         }
     }
 }
@@ -129,6 +135,8 @@ pub struct Controller {
     guard: Option<Box<dyn Guard>>,
     /// Wear levelling below the guard, if lines move. A plan has it like the guard.
     levelling: Option<Box<StartGap>>,
+    /// The near medium, if there is one, and its own layers.
+    near: Option<Box<Near>>,
 }
 
 impl Controller {
@@ -138,7 +146,42 @@ impl Controller {
             top,
             guard,
             levelling: levelling.map(Box::new),
+            near: None,
         }
+    }
+
+    /// The controller with another medium near the processor.
+    #[must_use]
+    pub fn with_near(mut self, near: Option<Near>) -> Controller {
+        self.near = near.map(Box::new);
+        self
+    }
+
+    /// Lets the near medium have the request, with the rest of the controller in its hands.
+    #[cold]
+    fn nearby<T>(&mut self, ask: impl FnOnce(&mut Near, &mut Controller) -> T) -> T {
+        let mut near = self.near.take().expect("there is one");
+        let answer = ask(&mut near, self);
+        self.near = Some(near);
+        answer
+    }
+
+    /// Whether a flush of a line that no cache of the processor has may still have something to do.
+    pub fn flushes_below(&self) -> bool {
+        self.near.as_ref().is_some_and(|near| near.flushes_below())
+    }
+
+    /// Sends a line that a cache before the persistent medium holds and nobody else has to the persistent one.
+    pub fn flush_line(&mut self, line: Logical, plan: &mut Plan) -> Stored {
+        match self.near {
+            None => Stored::at(Step::PAST),
+            Some(_) => self.nearby(|near, far| near.flush_line(line, far, plan)),
+        }
+    }
+
+    /// Whether `line` lies in the near medium for good.
+    pub fn is_near(&self, line: Logical) -> bool {
+        self.near.as_ref().is_some_and(|near| near.has(line))
     }
 
     /// Lets the layers do a part of a request. The guard sees all that they read and write.
@@ -179,27 +222,42 @@ impl Controller {
 
     /// See [`Layer::read`].
     pub fn read(&mut self, line: Logical, class: Class, after: Step, plan: &mut Plan) -> Fetched {
+        if self.near.is_some() {
+            return self.nearby(|near, far| near.read(line, class, after, far, plan));
+        }
         self.guarded(plan, |top, plan| top.read(line, class, after, plan))
     }
 
     /// See [`Layer::write`].
     pub fn write(&mut self, write: Write<Logical>, plan: &mut Plan) -> Stored {
+        if self.near.is_some() {
+            return self.nearby(|near, far| near.write(write, far, plan));
+        }
         self.guarded(plan, |top, plan| top.write(write, plan))
     }
 
     /// See [`Layer::preload`]. A guard knows lines by their writes, so that nothing can be put under it.
     pub fn preload(&mut self, line: Logical, data: &Line, plan: &mut Plan) -> bool {
+        if self.near.is_some() {
+            return self.nearby(|near, far| near.preload(line, data, far, plan));
+        }
         self.guard.is_none() && self.guarded(plan, |top, plan| top.preload(line, data, plan))
     }
 
     /// See [`Layer::persist_metadata`].
     pub fn persist_metadata(&mut self, line: Logical, after: Step, plan: &mut Plan) -> Stored {
+        if self.is_near(line) {
+            return Stored::at(after);
+        }
         self.guarded(plan, |top, plan| top.persist_metadata(line, after, plan))
     }
 
     /// See [`Layer::hint`].
     pub fn hint(&self, line: Logical, plan: &Plan) {
-        self.top.hint(line, plan);
+        match &self.near {
+            None => self.top.hint(line, plan),
+            Some(near) => near.hint(line, self, plan),
+        }
     }
 
     /// See [`Storey::begin`].
@@ -219,6 +277,9 @@ impl Controller {
 
     /// Writes all dirty metadata back, from the top down.
     pub fn flush(&mut self, plan: &mut Plan) {
+        if self.near.is_some() {
+            self.nearby(|near, far| near.flush(far, plan));
+        }
         self.guarded(plan, |top, plan| {
             each(&mut **top, |layer| layer.flush(plan))
         });
@@ -288,6 +349,9 @@ impl Controller {
     /// Forgets the figures counted so far (after a warm-up); state stays.
     pub fn forget_figures(&mut self) {
         each(&mut *self.top, |layer| layer.forget_figures());
+        if let Some(near) = &mut self.near {
+            near.forget_figures();
+        }
         if let Some(guard) = &mut self.guard {
             guard.forget_figures();
         }
@@ -306,6 +370,9 @@ impl Controller {
         }
         if let Some(guard) = &self.guard {
             guard.figures(&mut out);
+        }
+        if let Some(near) = &self.near {
+            near.figures(&mut out);
         }
         out
     }

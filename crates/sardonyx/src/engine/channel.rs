@@ -158,7 +158,7 @@ impl Channel {
         true
     }
 
-    pub fn has_counter_queue(&self) -> bool {
+    fn has_counter_queue(&self) -> bool {
         self.capacity[2] > 0
     }
 
@@ -182,7 +182,8 @@ impl Channel {
             self.unready -= 1;
             self.counters += usize::from(slots == Slots::CounterWrite);
         }
-        let (place, (bank, row)) = (place.0, self.decoder.bank_and_row(place.0));
+        let (bank, row) = self.decoder.bank_and_row(place.in_medium());
+        let place = place.0;
         let entry = QueueEntry {
             step,
             place,

@@ -3,10 +3,9 @@
 
 use super::channel::{Acted, NEVER, Slots, Transaction, Turned};
 use super::{Acceptance, Engine};
-use crate::line::{Place, ZERO_LINE};
+use crate::line::{Place, Tier, ZERO_LINE};
 use crate::medium::cells::GROUP_INVERTED;
-use crate::medium::params::FORWARD;
-use crate::medium::params::Unit;
+use crate::medium::params::{FORWARD, Unit};
 use crate::medium::pausing::{LAST_INTERRUPTION, WRITE_INTERRUPTED};
 use crate::plan::journal::MediumWrite;
 use crate::plan::performed::{Performed, Work};
@@ -117,7 +116,9 @@ impl Engine {
     #[cold]
     pub(super) fn note_end(&mut self, step: Step, action: Action) {
         let now = self.now();
+        let is_near = Place(self.plan.steps.get(step).place).is_near();
         self.plan.observers.tell(|one| match action {
+            Action::Store if is_near => {} // a power cut loses it whatever happens
             Action::Store => one.done(now, step.0 - 1),
             Action::Join | Action::Notify => one.ended(now, step),
             _ => {}
@@ -147,7 +148,7 @@ impl Engine {
             work,
             purpose: record.purpose,
             place: Place(record.place),
-            counter: record.counter && self.channels[0].has_counter_queue(),
+            counter: record.counter && self.params.medium.queues.counter_writes > 0,
             grouped: record.group > 0,
             ready: Time::from_ps(record.ready),
             queued: Time::from_ps(record.queued),
@@ -163,6 +164,9 @@ impl Engine {
     #[cold]
     pub(super) fn note_ready(&mut self, accept: Step, into: Option<Step>) {
         let now = self.now();
+        if Place(self.plan.steps.get(accept).place).is_near() {
+            return;
+        }
         let write = MediumWrite {
             merged_into: into.map(|step| step.0),
             ..self.noted(accept, accept)
@@ -173,6 +177,9 @@ impl Engine {
     #[cold]
     pub(super) fn note_begun(&mut self, store: Step) {
         let now = self.now();
+        if Place(self.plan.steps.get(store).place).is_near() {
+            return;
+        }
         let write = self.noted(store.accepted(), store);
         self.plan.observers.tell(|one| one.begun(now, &write));
     }
@@ -257,10 +264,13 @@ impl Engine {
     /// Answers a read from its line's write, which is still on its way to the array.
     pub(super) fn forward(&mut self, step: Step) {
         let now = self.now;
-        self.plan.steps.get_mut(step).begun = now;
-        self.service[Direction::Read as usize].short_cuts += 1;
+        let record = self.plan.steps.get_mut(step);
+        record.begun = now;
+        let medium = &mut self.media[Tier::of(Place(record.place)) as usize];
+        medium.service[Direction::Read as usize].short_cuts += 1;
         self.plan.exercise(&FORWARD);
-        let done = now + self.params.medium.queues.forwarding_cycles * self.clock;
+        // The controller forwards, at the rate of the persistent medium's queues: answers come in order.
+        let done = now + self.params.medium.queues.forwarding_cycles * self.media[0].clock;
         self.result(self.results.len() - 1, done, step);
     }
 
@@ -292,12 +302,15 @@ impl Engine {
 
     /// Has the channel act in the next cycle, because an access is not eligible in the cycle of its arrival.
     pub(super) fn wake_channel(&mut self, index: usize) {
-        let ahead = self.now - self.cycle_began;
-        if ahead >= self.clock {
-            self.cycle += ahead / self.clock;
-            self.cycle_began = self.now - ahead % self.clock;
+        let tier = self.tier(index);
+        let medium = &mut self.media[tier];
+        let ahead = self.now - medium.cycle_began;
+        if ahead >= medium.clock {
+            medium.cycle += ahead / medium.clock;
+            medium.cycle_began = self.now - ahead % medium.clock;
         }
-        self.act_at(index, self.cycle + 1, self.cycle_began + self.clock);
+        let (cycle, time) = (medium.cycle + 1, medium.cycle_began + medium.clock);
+        self.act_at(index, cycle, time);
     }
 
     pub(super) fn act_at(&mut self, index: usize, cycle: u64, time: u64) {
@@ -313,13 +326,15 @@ impl Engine {
     pub(super) fn channel_acts<const SPECIAL: bool>(&mut self, index: usize, limit: u64) {
         // The channel does not run past a timer, at which the controller may plan something for it.
         let mut limit = self.heads.alone(index).min(self.next_timer()).min(limit);
+        let tier = self.tier(index);
+        let clock = self.media[tier].clock;
         loop {
             let (outcome, share) = match SPECIAL {
                 false => (self.channels[index].act::<false>(limit, None), 1.0),
                 true => self.channel_acts_specially(index),
             };
-            self.now = outcome.cycle * self.clock;
-            (self.cycle, self.cycle_began) = (outcome.cycle, self.now);
+            self.now = outcome.cycle * clock;
+            (self.media[tier].cycle, self.media[tier].cycle_began) = (outcome.cycle, self.now);
             if self.plan.observers.any() {
                 self.tell_commands(index);
                 if let Some(issued) = outcome.issued {
@@ -332,12 +347,12 @@ impl Engine {
                 limit = self.now;
             }
             if let Some(issued) = outcome.issued {
-                let done = issued.done * self.clock;
+                let done = issued.done * clock;
                 self.issued(index, issued.bank, done, share);
                 // The access has become an event of another source.
                 limit = limit.min(done);
             }
-            let next = self.channels[index].next_act.saturating_mul(self.clock);
+            let next = self.channels[index].next_act.saturating_mul(clock);
             let mut wanted = outcome.drained;
             if let Some((step, slots)) = outcome.selected {
                 let record = self.plan.steps.get_mut(step);
@@ -371,8 +386,9 @@ impl Engine {
     /// line's energy that a write takes.
     #[cold]
     fn channel_acts_specially(&mut self, index: usize) -> (Acted, f64) {
+        let near = self.tier(index) == Tier::Near as usize;
         let channel = &mut self.channels[index];
-        let Some(cells) = &mut self.cells else {
+        let Some(cells) = self.cells.as_mut().filter(|_| !near) else {
             return (channel.act_specially(None), 1.0);
         };
         let (steps, contents) = (&self.plan.steps, &self.plan.contents);
@@ -414,7 +430,7 @@ impl Engine {
                     let energy = self.params.medium.energy.write.fj() as f64 * lost;
                     let energy = Energy::from_fj(energy.round() as u64);
                     self.ledger.of(purpose).energy += energy;
-                    self.service[Direction::Write as usize].energy += energy;
+                    self.media[0].service[Direction::Write as usize].energy += energy;
                     self.plan.contents.image.wear_again(Place(access.place));
                 }
             }
@@ -424,10 +440,11 @@ impl Engine {
                 from,
                 was_done,
             } => {
-                let (from, done) = (from * self.clock, done * self.clock);
-                self.service[Direction::Write as usize].total +=
-                    Time::from_ps(done - was_done * self.clock);
-                let bank = &mut self.banks[index * self.of_a_channel + access.bank];
+                let medium = &mut self.media[0]; // the near one has no array writes that can be interrupted
+                let (from, done) = (from * medium.clock, done * medium.clock);
+                medium.service[Direction::Write as usize].total +=
+                    Time::from_ps(done - was_done * medium.clock);
+                let bank = &mut self.banks[index * medium.of_a_channel + access.bank];
                 bank.busy += Time::from_ps(done.saturating_sub(from.max(bank.until)));
                 bank.until = bank.until.max(done);
                 self.result(source, done, access.step);
@@ -467,21 +484,29 @@ impl Engine {
             self.note_begun(access.step);
         }
         let record = self.plan.steps.get(access.step);
-        let (energy, ranks) = (&self.params.medium.energy, &self.params.medium.ranks);
+        let tier = Tier::of(Place(access.place));
+        let medium = &mut self.media[tier as usize];
+        let (energy, ranks) = (&medium.params.energy, &medium.params.ranks);
         let begun = match record.begun {
             0 => self.now, // selected and issued in the same cycle
             begun => begun,
         };
         let account = self.ledger.of(record.purpose);
-        let service = &mut self.service[access.direction];
+        let service = &mut medium.service[access.direction];
         let spent = if access.direction == Direction::Read as usize {
-            account.medium_reads += 1;
+            match tier {
+                Tier::Far => account.medium_reads += 1,
+                Tier::Near => account.near_reads += 1,
+            }
             match access.hit {
                 true => energy.row_hit_read,
                 false => energy.read,
             }
         } else {
-            account.medium_writes += 1;
+            match tier {
+                Tier::Far => account.medium_writes += 1,
+                Tier::Near => account.near_writes += 1,
+            }
             let whole = match access.hit {
                 true => ranks.row_hit_write,
                 false => energy.write,
@@ -500,8 +525,10 @@ impl Engine {
         service.row_hits += u64::from(access.hit);
         service.queued += Time::from_ps(begun - record.queued);
         service.total += Time::from_ps(done - record.queued);
-        if !self.banks.is_empty() {
-            let bank = &mut self.banks[index * self.of_a_channel + access.bank];
+        let channel = index - medium.channels.start;
+        let bank = medium.first_bank + channel * medium.of_a_channel + access.bank;
+        if medium.params.buffer.is_none() {
+            let bank = &mut self.banks[bank];
             bank.accesses += 1;
             // A bank takes its next access before the last one is done; the overlap counts once.
             bank.busy += Time::from_ps(done.saturating_sub(begun.max(bank.until)));

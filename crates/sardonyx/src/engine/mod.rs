@@ -19,15 +19,16 @@ pub(crate) mod slots;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
 use crate::exhausted::Exhausted;
-use crate::line::Place;
+use crate::line::{Place, Tier};
 use crate::medium::image::Image;
 use crate::medium::link::Message;
 use crate::medium::mapping::Decoder;
-use crate::medium::params::{EngineParams, Unit};
+use crate::medium::params::{EngineParams, MediumParams, Unit};
 use crate::plan::observe::{Observer, Observers};
 use crate::plan::orders::Choice;
 pub use crate::plan::request::{Answer, Asked, Request};
@@ -85,10 +86,52 @@ pub struct BankUse {
     until: u64,
 }
 
+/// One of the media on the engine's clock: its channels, its own clock, and what it has done.
+struct Medium {
+    params: MediumParams,
+    decoder: Decoder,
+    /// Its channels among the engine's, and the first of its banks among theirs.
+    channels: Range<usize>,
+    first_bank: usize,
+    of_a_channel: usize,
+    /// A memory cycle in picoseconds, and the number and the start of a recent cycle.
+    clock: u64,
+    cycle: u64,
+    cycle_began: u64,
+    service: [Service; 2],
+}
+
+impl Medium {
+    /// A medium whose channels and banks come after so many others.
+    fn new(params: &MediumParams, channels: usize, banks: usize) -> Medium {
+        let geometry = &params.geometry;
+        Medium {
+            decoder: Decoder::new(geometry, params.mapping),
+            channels: channels..channels + geometry.channels as usize,
+            first_bank: banks,
+            of_a_channel: (geometry.ranks * geometry.banks) as usize,
+            clock: params.timing.clock.ps(),
+            cycle: 0,
+            cycle_began: 0,
+            service: [Service::default(); 2],
+            params: params.clone(),
+        }
+    }
+
+    /// The banks that uses are counted of; none behind a module's buffer.
+    fn banks(&self) -> usize {
+        match self.params.buffer {
+            Some(_) => 0,
+            None => self.channels.len() * self.of_a_channel,
+        }
+    }
+}
+
 /// Executes plans.
 pub struct Engine {
     params: EngineParams,
-    decoder: Decoder,
+    /// The media: the persistent one, and the near one (the same again where there is none).
+    media: [Medium; 2],
     plan: Plan,
     timers: BinaryHeap<Reverse<(Time, Timer)>>,
     channels: Vec<Channel>,
@@ -104,10 +147,6 @@ pub struct Engine {
     /// Whether array writes may end in another order than they began in.
     reorders: bool,
     now: u64,
-    /// A memory cycle in picoseconds, and the number and the start of a recent cycle.
-    clock: u64,
-    cycle: u64,
-    cycle_began: u64,
     waiting: Waiting,
     accepted: u64,
     ready: Vec<Step>,
@@ -117,10 +156,8 @@ pub struct Engine {
     read_answered: bool,
     acceptances: Vec<Acceptance>,
     ledger: Ledger,
-    service: [Service; 2],
     /// Uses of the banks, channel after channel; none behind a module's buffer.
     banks: Vec<BankUse>,
-    of_a_channel: usize,
     unit_uses: [u64; Unit::ALL.len()],
 }
 
@@ -133,19 +170,30 @@ impl Engine {
     /// An engine over a medium that an earlier engine has written.
     pub fn with_image(params: &EngineParams, image: Image) -> Engine {
         let medium = &params.medium;
-        let channels = medium.geometry.channels as usize;
-        let of_a_channel = (medium.geometry.ranks * medium.geometry.banks) as usize;
-        let banks = match medium.buffer {
-            Some(_) => 0,
-            None => channels * of_a_channel,
+        let far = Medium::new(medium, 0, 0);
+        let next = (far.channels.end, far.banks());
+        let near = match &params.near {
+            Some(near) => Medium::new(near, next.0, next.1),
+            None => Medium::new(medium, 0, 0),
         };
+        let media = [far, near];
+        let channels = media[1].channels.end;
+        let banks = media[1].first_bank + media[1].banks();
+        let of = |medium: &Medium| -> Vec<Channel> {
+            let channels = medium.channels.clone();
+            channels.map(|index| Channel::new(index, &medium.params)).collect()
+        };
+        let mut all = of(&media[0]);
+        if params.near.is_some() {
+            all.extend(of(&media[1]));
+        }
         let reorders = medium.cells.is_some() || medium.pausing.is_some();
         let sources = channels * 2 + Unit::ALL.len() + Message::ALL.len() + 1;
         Engine {
-            decoder: Decoder::new(&medium.geometry, medium.mapping),
+            media,
             plan: Plan::new(image, medium.queues.forwarding),
             timers: BinaryHeap::new(),
-            channels: (0..channels).map(|i| Channel::new(i, medium)).collect(),
+            channels: all,
             heads: Heads::new(channels, sources),
             results: vec![VecDeque::new(); sources],
             unit_free: params.units.map(|unit| vec![0; unit.number.max(1)]),
@@ -156,9 +204,6 @@ impl Engine {
             special: reorders || medium.buffer.is_some(),
             reorders,
             now: 0,
-            clock: medium.timing.clock.ps(),
-            cycle: 0,
-            cycle_began: 0,
             waiting: Waiting::new(channels),
             accepted: 0,
             ready: Vec::new(),
@@ -168,9 +213,7 @@ impl Engine {
             read_answered: false,
             acceptances: Vec::new(),
             ledger: Ledger::default(),
-            service: [Service::default(); 2],
             banks: vec![BankUse::default(); banks],
-            of_a_channel,
             unit_uses: [0; Unit::ALL.len()],
             params: params.clone(),
         }
@@ -185,6 +228,12 @@ impl Engine {
     /// and the run has not failed.
     pub fn admits(&self) -> bool {
         self.in_ingress < self.params.ingress && self.waiting.is_empty() && !self.heads.stopped
+    }
+
+    /// The number of the medium that a channel belongs to.
+    #[inline]
+    fn tier(&self, channel: usize) -> usize {
+        usize::from(channel >= self.media[0].channels.end)
     }
 
     /// Whether requests cross a link.
@@ -556,14 +605,20 @@ impl Engine {
         &self.ledger
     }
 
-    /// How the medium's queues have served reads or writes.
+    /// How the persistent medium's queues have served reads or writes.
     pub fn service(&self, kind: Direction) -> Service {
-        self.service[kind as usize]
+        self.service_of(Tier::Far, kind)
     }
 
-    /// How each bank was used, channel after channel and rank after rank; none behind a module's buffer.
-    pub fn banks(&self) -> &[BankUse] {
-        &self.banks
+    /// How a medium's queues have served reads or writes.
+    pub fn service_of(&self, tier: Tier, kind: Direction) -> Service {
+        self.media[tier as usize].service[kind as usize]
+    }
+
+    /// How each bank of a medium was used, channel after channel and rank after rank; none behind a module's buffer.
+    pub fn banks(&self, tier: Tier) -> &[BankUse] {
+        let medium = &self.media[tier as usize];
+        &self.banks[medium.first_bank..medium.first_bank + medium.banks()]
     }
 
     /// How often the units of each kind were used.
@@ -585,11 +640,12 @@ impl Engine {
         })
     }
 
-    /// For how long ranks had open rows up to `until`, summed; zero where that takes what closed rows take.
-    pub fn active(&self, until: Time) -> Time {
-        let cycle = until.ps() / self.clock;
-        let cycles = self.channels.iter().map(|channel| channel.active(cycle));
-        Time::from_ps(cycles.sum::<u64>() * self.clock)
+    /// For how long ranks of a medium had open rows up to `until`, summed; zero where that takes what closed rows take.
+    pub fn active(&self, tier: Tier, until: Time) -> Time {
+        let medium = &self.media[tier as usize];
+        let (channels, cycle) = (&self.channels[medium.channels.clone()], until.ps() / medium.clock);
+        let cycles = channels.iter().map(|channel| channel.active(cycle));
+        Time::from_ps(cycles.sum::<u64>() * medium.clock)
     }
 
     /// Array writes of each place, without moves; `None` without wear levelling.
@@ -624,15 +680,18 @@ impl Engine {
     /// Counts from zero again (after a warm-up); state stays.
     pub fn forget_figures(&mut self) {
         self.ledger = Ledger::default();
-        self.service = [Service::default(); 2];
+        for medium in &mut self.media {
+            medium.service = [Service::default(); 2];
+        }
         self.unit_uses = [0; Unit::ALL.len()];
         for bank in &mut self.banks {
             (bank.accesses, bank.busy) = (0, Time::ZERO);
         }
         self.channels.iter_mut().for_each(Channel::forget_blocks);
-        let cycle = self.now / self.clock;
-        for channel in &mut self.channels {
-            channel.forget_active(cycle);
+        for medium in &self.media {
+            for channel in &mut self.channels[medium.channels.clone()] {
+                channel.forget_active(self.now / medium.clock);
+            }
         }
         let channels = self.channels.iter_mut();
         channels.for_each(Channel::forget_interruptions);
@@ -663,8 +722,8 @@ impl Engine {
 
     /// Removes a listener and returns it, after it has been told of all commands so far.
     pub fn take<T: Observer>(&mut self) -> Option<Box<T>> {
-        let cycle = self.now / self.params.medium.timing.clock.ps();
         for index in 0..self.channels.len() {
+            let cycle = self.now / self.media[self.tier(index)].clock;
             self.channels[index].refresh(cycle); // an idle channel has not yet made up for its refreshes
             self.tell_commands(index);
         }

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::Engine;
 use super::channel::Slots;
-use crate::line::Place;
+use crate::line::{Place, Tier};
 use crate::medium::params::GroupMerging;
 use crate::plan::steps::{Action, Critical, State, Step};
 use crate::stats::Direction;
@@ -61,8 +61,8 @@ impl Waiting {
 impl Engine {
     pub(super) fn write_slots(&self, accept: Step) -> Slots {
         let record = self.plan.steps.get(accept);
-        let counter = self.channels[0].has_counter_queue();
-        match record.counter && counter {
+        let medium = &self.media[Tier::of(Place(record.place)) as usize];
+        match record.counter && medium.params.queues.counter_writes > 0 {
             true => Slots::CounterWrite,
             false => Slots::Write,
         }
@@ -70,7 +70,9 @@ impl Engine {
 
     pub(super) fn queue_of(&self, step: Step, slots: Slots) -> (usize, Slots) {
         let place = Place(self.plan.steps.get(step).place);
-        (self.decoder.channel(place), slots)
+        let medium = &self.media[Tier::of(place) as usize];
+        let place = Place(place.in_medium());
+        (medium.channels.start + medium.decoder.channel(place), slots)
     }
 
     /// Takes a slot now, or waits behind the steps that wait already.
@@ -234,7 +236,9 @@ impl Engine {
     }
 
     fn accept_group(&mut self, group: u32, accept: impl Fn(&mut Engine, Step)) {
-        let told = self.plan.observers.closely();
+        let first = self.plan.groups[group as usize - 1].first();
+        let is_near = first.is_some_and(|step| Place(self.plan.steps.get(*step).place).is_near());
+        let told = self.plan.observers.closely() && !is_near;
         if told {
             self.plan.observers.tell(|one| one.open_group());
         }
@@ -311,7 +315,8 @@ impl Engine {
             flight.payload = to;
         }
         self.plan.contents.overlay.drop_payload(from);
-        self.service[Direction::Write as usize].short_cuts += 1;
+        let medium = &mut self.media[Tier::of(Place(record.place)) as usize];
+        medium.service[Direction::Write as usize].short_cuts += 1;
         let store = Step(accept.0 + 1);
         let merged = self.plan.steps.get_mut(store);
         (merged.action, merged.sequence) = (Action::Coalesced, target.0);

@@ -6,46 +6,80 @@ use crate::figures::{Amount, Figures};
 use crate::medium::params::MediumParams;
 use crate::units::{Energy, Time};
 
-/// Adds the energy that accesses and units have `booked`, with that of refreshes and of ranks that stand by: for how
-/// long the run lasted, and for how long ranks had open rows, summed.
-pub(super) fn put(
-    out: &mut Figures,
-    medium: &MediumParams,
-    booked: Energy,
-    service: &[Service; 2],
-    [simulated, active]: [Time; 2],
-) {
-    let ranks = (medium.geometry.channels * medium.geometry.ranks) as f64;
-    let refresh = match medium.timing.tREFI {
-        0 => 0.0,
-        cycles => simulated.ns() / (cycles as f64 * medium.timing.clock.ns()),
-    };
-    let refresh = refresh * ranks * medium.ranks.refresh.nj();
-    // Writes may keep rows open after the last answer.
-    let (all, active) = (
-        simulated.ns() * ranks,
-        active.ns().min(simulated.ns() * ranks),
-    );
-    let standby = (all - active) * 1e-3 * medium.ranks.standby.nj()
-        + active * 1e-3 * medium.ranks.active.nj();
-    let opening = |miss: Energy, hit: Energy, service: &Service| {
-        let misses = service.accesses - service.row_hits;
-        misses as f64 * (miss.nj() - hit.nj()).max(0.0)
-    };
-    let [reads, writes] = service;
-    let energy = &medium.energy;
-    let opened = [
-        opening(energy.read, energy.row_hit_read, reads),
-        opening(energy.write, medium.ranks.row_hit_write, writes),
-    ];
-    let accesses = reads.energy.nj() + writes.energy.nj();
+/// What a medium has done in a run.
+pub(super) struct Done<'m> {
+    pub medium: &'m MediumParams,
+    pub service: [Service; 2],
+    /// For how long its ranks had open rows, summed.
+    pub active: Time,
+}
+
+/// The energies of one medium in parts, in nanojoules.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Parts {
+    reading: f64,
+    writing: f64,
+    opening: f64,
+    refreshing: f64,
+    standing: f64,
+}
+
+impl Parts {
+    /// The parts of a medium in a run of that length.
+    pub fn of(done: &Done, simulated: Time) -> Parts {
+        let medium = done.medium;
+        let ranks = (medium.geometry.channels * medium.geometry.ranks) as f64;
+        let refresh = match medium.timing.tREFI {
+            0 => 0.0,
+            cycles => simulated.ns() / (cycles as f64 * medium.timing.clock.ns()),
+        };
+        // Writes may keep rows open after the last answer.
+        let (all, active) = (
+            simulated.ns() * ranks,
+            done.active.ns().min(simulated.ns() * ranks),
+        );
+        let opening = |miss: Energy, hit: Energy, service: &Service| {
+            let misses = service.accesses - service.row_hits;
+            misses as f64 * (miss.nj() - hit.nj()).max(0.0)
+        };
+        let [reads, writes] = &done.service;
+        let energy = &medium.energy;
+        let opened = [
+            opening(energy.read, energy.row_hit_read, reads),
+            opening(energy.write, medium.ranks.row_hit_write, writes),
+        ];
+        Parts {
+            reading: reads.energy.nj() - opened[0],
+            writing: writes.energy.nj() - opened[1],
+            opening: opened[0] + opened[1],
+            refreshing: refresh * ranks * medium.ranks.refresh.nj(),
+            standing: (all - active) * 1e-3 * medium.ranks.standby.nj()
+                + active * 1e-3 * medium.ranks.active.nj(),
+        }
+    }
+
+    fn accesses(&self) -> f64 {
+        self.reading + self.writing + self.opening
+    }
+
+    /// All of it.
+    pub fn whole(&self) -> f64 {
+        self.accesses() + self.refreshing + self.standing
+    }
+}
+
+/// Adds the energy of a run in parts, those of all media together: what accesses and units have `booked`, refreshes and
+/// ranks that stand by.
+pub(super) fn put(out: &mut Figures, media: &[Parts], booked: Energy, simulated: Time) {
+    let sum = |of: fn(&Parts) -> f64| media.iter().map(of).sum::<f64>();
+    let (refresh, standby) = (sum(|parts| parts.refreshing), sum(|parts| parts.standing));
     let whole = booked.nj() + refresh + standby;
     out.put(&time::ENERGY, whole);
     out.put(&time::POWER, Amount::share(whole * 1e3, simulated.ns()));
-    out.put(&time::READING, reads.energy.nj() - opened[0]);
-    out.put(&time::WRITING, writes.energy.nj() - opened[1]);
-    out.put(&time::OPENING, opened[0] + opened[1]);
+    out.put(&time::READING, sum(|parts| parts.reading));
+    out.put(&time::WRITING, sum(|parts| parts.writing));
+    out.put(&time::OPENING, sum(|parts| parts.opening));
     out.put(&time::REFRESHING, refresh);
     out.put(&time::STANDING, standby);
-    out.put(&time::UNITS, booked.nj() - accesses);
+    out.put(&time::UNITS, booked.nj() - media.iter().map(Parts::accesses).sum::<f64>());
 }

@@ -70,7 +70,7 @@ impl Outcome {
             let served = ledger.served(cause);
             let served =
                 served.map(|(whom, latency)| (whom.name().to_owned(), json!(latency.ns())));
-            let told = json!({
+            let mut told = json!({
                 "latency_ns": (a.read_latency + a.write_latency).ns(),
                 "write_latency_ns": a.write_latency.ns(),
                 "read_latency_ns": a.read_latency.ns(),
@@ -81,6 +81,10 @@ impl Outcome {
                 "unit_uses": a.unit_uses,
                 "latency_ns_for": served.collect::<Map<_, _>>(),
             });
+            if a.near_reads + a.near_writes > 0 {
+                told["near_reads"] = json!(a.near_reads);
+                told["near_writes"] = json!(a.near_writes);
+            }
             (cause.name().to_owned(), told)
         });
         told.collect()

@@ -312,6 +312,23 @@ impl Port {
         self.memory.persist_metadata(request, now, line);
     }
 
+    /// Whether a line that no cache of the processor has may be newer before the persistent medium than in it.
+    #[inline]
+    pub fn flushes_below(&self) -> bool {
+        self.memory.flushes_below()
+    }
+
+    /// Flushes a line that no cache of the processor has, and tells `core` when it outlives a power cut.
+    pub fn flush_below(&mut self, core: usize, line: Logical, arrival: Time) {
+        let index = self.new_write(WaitingWrite {
+            line: None,
+            cores: 1 << core,
+        });
+        let (mut request, now) = self.request(core, WRITE | index, Direction::Write, arrival);
+        request.counted = false; // its write was a request itself
+        self.memory.flush_line(request, now, line);
+    }
+
     /// Begins transaction `number` of `core` in the hardware.
     pub fn tx_begin(&mut self, core: usize, number: u64, arrival: Time) {
         self.logging |= 1 << core;
@@ -624,6 +641,7 @@ impl Port {
             order,
             core: core as u32,
             transaction: self.transactions[core],
+            flushed: cores != 0,
             ..controller::Write::new(line, At::new(&written.data, written.at))
         };
         self.memory.write_announced(request, now, write);

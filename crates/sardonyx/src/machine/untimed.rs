@@ -172,6 +172,7 @@ impl PersistentMemory for UntimedMemory<'_> {
         let write = Write {
             class,
             order,
+            flushed: true,
             ..Write::new(Logical(line), At::past(&data))
         };
         write_untimed(self.controller, self.untimed, write);

@@ -2,6 +2,7 @@
 
 use crate::config::Machine;
 use crate::figures::Amount;
+use crate::line::Tier;
 use crate::medium::image::{ImagePart, Worn};
 use crate::medium::params::Unit;
 use crate::memory::Memory;
@@ -33,7 +34,7 @@ impl Usage {
     pub(super) fn measure(machine: &Machine, memory: &Memory, took: Time) -> Usage {
         let medium = &machine.engine.medium;
         let share = |busy: u64| Amount::share(busy as f64, took.ps() as f64);
-        let banks = memory.banks();
+        let banks = memory.banks(Tier::Far);
         let channels = medium.geometry.channels;
         let of_a_channel = (banks.len() as u64 / channels).max(1) as usize;
         let burst = medium.timing.tBURST * medium.timing.clock.ps();

@@ -94,6 +94,8 @@ pub struct Image {
     wear: Wear,
     /// Whether writes wear nothing out, because their effects will be forgotten.
     spared: bool,
+    /// The near medium's lines, by their numbers there; `None` before the first.
+    near: Option<Box<Image>>,
 }
 
 impl Default for Image {
@@ -111,6 +113,7 @@ impl Default for Image {
             sidebands: FxHashMap::default(),
             wear: Wear::default(),
             spared: false,
+            near: None,
         }
     }
 }
@@ -127,6 +130,31 @@ impl Image {
             sparse_from: 0,
             ..Image::default()
         }
+    }
+
+    /// The image that has `place`, and the number there; itself unless the line is a near one.
+    #[cold]
+    fn near_of(&mut self, place: Place) -> (&mut Image, Place) {
+        let (sparse_from, spared) = (self.sparse_from, self.spared);
+        let fresh = || {
+            Box::new(Image {
+                sparse_from,
+                spared,
+                ..Image::default()
+            })
+        };
+        let near = self.near.get_or_insert_with(fresh);
+        (near, Place(place.in_medium()))
+    }
+
+    /// The near medium's lines, as an image of their own; `None` if there are none.
+    pub fn near(&self) -> Option<&Image> {
+        self.near.as_deref()
+    }
+
+    /// Loses the near medium's lines, as a power cut does.
+    pub fn lose_near(&mut self) {
+        self.near = None;
     }
 
     /// Another array with the same bytes, not worn.
@@ -161,12 +189,16 @@ impl Image {
             sidebands: self.sidebands.clone(),
             wear: Wear::default(),
             spared: false,
+            near: self.near.as_ref().map(|near| Box::new(near.copy())),
         }
     }
 
     /// The line at `place`, `None` if it has never been written.
     pub fn read(&self, place: Place) -> Option<Line> {
         if place.0 >= self.sparse_from {
+            if place.is_near() {
+                return self.near()?.read(Place(place.in_medium()));
+            }
             let slot = *self.sparse.get(&place.0)?;
             return Some(self.sparse_lines[slot as usize].0);
         }
@@ -181,6 +213,9 @@ impl Image {
 
     /// The 8 bytes stored beside the line at `place`, if any.
     pub fn sideband(&self, place: Place) -> Option<[u8; 8]> {
+        if place.is_near() {
+            return self.near()?.sideband(Place(place.in_medium()));
+        }
         self.sidebands.get(&place.0).copied()
     }
 
@@ -188,10 +223,17 @@ impl Image {
     /// lies apart from the line's bytes, and costs as much host time.
     pub fn spare(&mut self, spared: bool) {
         self.spared = spared;
+        if let Some(near) = &mut self.near {
+            near.spare(spared);
+        }
     }
 
     /// Writes the 8-byte words of `line` whose bit is set in `words`, and the sideband, and counts the wear.
     pub fn write(&mut self, place: Place, line: &Line, words: u8, sideband: Option<[u8; 8]>) {
+        if place.is_near() {
+            let (near, place) = self.near_of(place);
+            return near.write(place, line, words, sideband);
+        }
         if self.spared && place.0 < self.sparse_from {
             if let Some(beside) = sideband {
                 self.sidebands.insert(place.0, beside);
@@ -247,6 +289,10 @@ impl Image {
         sideband: Option<[u8; 8]>,
         change: impl FnOnce(&mut Line),
     ) {
+        if place.is_near() {
+            let (near, place) = self.near_of(place);
+            return near.amend(place, sideband, change);
+        }
         let mut line = self.read(place).unwrap_or(ZERO_LINE);
         change(&mut line);
         let (spared, wear) = (std::mem::replace(&mut self.spared, true), self.wear);
@@ -288,6 +334,10 @@ impl Image {
         if self.read(place).is_none() {
             return;
         }
+        if place.is_near() {
+            let (near, place) = self.near_of(place);
+            return near.unwrite(place);
+        }
         self.sidebands.remove(&place.0);
         if place.0 >= self.sparse_from {
             let slot = self.sparse.remove(&place.0).expect("it has been written");
@@ -302,6 +352,10 @@ impl Image {
 
     /// Removes the sideband of `place`.
     pub fn clear_sideband(&mut self, place: Place) {
+        if place.is_near() {
+            let (near, place) = self.near_of(place);
+            return near.clear_sideband(place);
+        }
         self.sidebands.remove(&place.0);
     }
 
@@ -321,6 +375,9 @@ impl Image {
         }
         for (_, writes) in &mut self.sparse_lines {
             *writes = 0;
+        }
+        if let Some(near) = &mut self.near {
+            near.forget_wear();
         }
     }
 
@@ -394,6 +451,9 @@ impl Image {
 
     /// Lines of `region` written at least once, in order of place.
     pub fn written_in(&self, region: &Region) -> Vec<Place> {
+        if region.first.is_near() {
+            return self.written_near(region);
+        }
         let (first, end) = (region.first.0, region.first.0 + region.lines);
         if first >= self.sparse_from {
             return self
@@ -420,6 +480,18 @@ impl Image {
         places
     }
 
+    fn written_near(&self, region: &Region) -> Vec<Place> {
+        let Some(near) = self.near() else {
+            return Vec::new();
+        };
+        let own = Region {
+            first: Place(region.first.in_medium()),
+            ..region.clone()
+        };
+        let places = near.written_in(&own).into_iter();
+        places.map(|place| Place(place.0 | Place::NEAR)).collect()
+    }
+
     /// Iterates over the lines that have a sideband, in no order.
     pub fn with_sideband(&self) -> impl Iterator<Item = Place> + '_ {
         self.sidebands.keys().copied().map(Place)
@@ -430,6 +502,9 @@ impl Image {
     #[inline]
     pub fn touch_ahead(&self, place: Place, writes: bool) {
         if place.0 >= self.sparse_from {
+            if let Some(near) = self.near().filter(|_| place.is_near()) {
+                near.touch_ahead(Place(place.in_medium()), writes);
+            }
             return;
         }
         let Some(frame) = self.frame(place) else {

@@ -8,6 +8,7 @@ pub mod layout;
 pub mod levelling;
 pub mod link;
 pub mod mapping;
+pub mod near;
 pub mod params;
 pub mod parts;
 pub mod pausing;

@@ -1,7 +1,7 @@
 //! Parts of the machine that not every machine has, beside the layers of the controller, and what the crash explorer has
 //! to know of each: as a layer, a part says what is counted of it and which limits it has. Left out: what a part does.
 
-use super::{cells, levelling, link, pausing};
+use super::{cells, levelling, link, near, pausing};
 use crate::mechanisms::Mechanism;
 use crate::settings::{AnyKey, Limit, Settings};
 
@@ -17,7 +17,13 @@ pub struct Part {
     pub limits: &'static [Limit],
 }
 
-static PARTS: [&Part; 4] = [&levelling::PART, &pausing::PART, &link::PART, &cells::PART];
+static PARTS: [&Part; 5] = [
+    &levelling::PART,
+    &pausing::PART,
+    &link::PART,
+    &cells::PART,
+    &near::PART,
+];
 
 /// All parts that a machine may have.
 pub fn all() -> impl Iterator<Item = &'static Part> {

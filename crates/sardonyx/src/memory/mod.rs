@@ -16,7 +16,7 @@ use crate::engine::{
     Acceptance, Answer, Asked, BankUse, Blocks, Engine, Interruptions, Programmed, Request, Service,
 };
 use crate::exhausted::Exhausted;
-use crate::line::{Line, Logical, Place};
+use crate::line::{Line, Logical, Place, Tier};
 use crate::medium::image::Image;
 use crate::medium::layout::Layout;
 use crate::medium::link::Message;
@@ -137,6 +137,24 @@ impl Memory {
         self.engine.admit_announced(request, now, |plan| {
             across(link, Message::Read, plan, |plan| {
                 controller.persist_metadata(line, Step::PAST, plan)
+            })
+        });
+    }
+
+    /// Whether a line may be newer in a cache before the persistent medium than there.
+    #[inline]
+    pub fn flushes_below(&self) -> bool {
+        self.controller.flushes_below()
+    }
+
+    /// Sends a line that a cache before the persistent medium holds, and nobody else, to the persistent one. The
+    /// acceptance will be among [`Memory::acceptances`].
+    pub fn flush_line(&mut self, request: Request, now: Time, line: Logical) {
+        self.ask(Asked::Write(line));
+        let (controller, link) = (&mut self.controller, self.engine.has_link());
+        self.engine.admit_announced(request, now, |plan| {
+            across(link, Message::Read, plan, |plan| {
+                controller.flush_line(line, plan)
             })
         });
     }
@@ -430,9 +448,9 @@ impl Memory {
         self.engine.programmed()
     }
 
-    /// How often reads have interrupted array writes; `None` where they do not.
-    pub fn active(&self, until: Time) -> Time {
-        self.engine.active(until)
+    /// See [`Engine::active`].
+    pub fn active(&self, tier: Tier, until: Time) -> Time {
+        self.engine.active(tier, until)
     }
 
     /// See [`Engine::interruptions`].
@@ -471,14 +489,19 @@ impl Memory {
         self.engine.ledger()
     }
 
-    /// How the medium's queues have served reads or writes.
+    /// How a medium's queues have served reads or writes.
+    pub fn service_of(&self, tier: Tier, kind: Direction) -> Service {
+        self.engine.service_of(tier, kind)
+    }
+
+    /// How the persistent medium's queues have served reads or writes.
     pub fn service(&self, kind: Direction) -> Service {
         self.engine.service(kind)
     }
 
-    /// How each bank was used, channel after channel and rank after rank; none behind a module's buffer.
-    pub fn banks(&self) -> &[BankUse] {
-        self.engine.banks()
+    /// See [`Engine::banks`].
+    pub fn banks(&self, tier: Tier) -> &[BankUse] {
+        self.engine.banks(tier)
     }
 
     /// How often the units of each kind were used.

@@ -86,7 +86,7 @@ impl PlanContents {
     /// The number of lines with a sideband, and the greatest sideband as a number.
     pub fn greatest_sideband(&self) -> (u64, u64) {
         let mut places: Vec<Place> = self.image.with_sideband().collect();
-        places.extend(self.overlay.written());
+        places.extend(self.overlay.written().filter(|place| !place.is_near()));
         places.sort_unstable();
         places.dedup();
         let beside = places.into_iter().filter_map(|p| self.newest_sideband(p));

@@ -71,6 +71,8 @@ pub struct Plan {
     pub(crate) schedule: Schedule,
     pub(crate) now: Time,
     purpose: Purpose,
+    /// The bit of the medium whose layers are at work: 0, or [`Place::NEAR`].
+    medium: u64,
     /// The guard between the layers and the medium. It is away while it is at work itself.
     pub(crate) guard: Option<Box<dyn Guard>>,
     /// Wear levelling, if lines move. It is lent like the guard, which stands above it.
@@ -98,6 +100,7 @@ impl Plan {
             schedule: Schedule::Prompt,
             now: Time::ZERO,
             purpose: Purpose::new(Cause::Data),
+            medium: 0,
             guard: None,
             levelling: None,
             worn: None,
@@ -115,6 +118,14 @@ impl Plan {
     /// The time at which the request was admitted.
     pub fn now(&self) -> Time {
         self.now
+    }
+
+    /// Has layers of the near medium do something: their places lie there.
+    pub(crate) fn in_near<T>(&mut self, act: impl FnOnce(&mut Plan) -> T) -> T {
+        self.medium = Place::NEAR;
+        let done = act(self);
+        self.medium = 0;
+        done
     }
 
     /// Whether `step` is finished, to keep tables of steps small. No decision may depend on it.

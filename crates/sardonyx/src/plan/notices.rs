@@ -52,6 +52,9 @@ impl Plan {
         if let Some(guard) = &mut self.guard {
             guard.sealed(place, counter);
         }
+        if self.medium != 0 {
+            return; // what a power cut loses anyway
+        }
         let sealed = Sealed {
             order: stored.accepted.0,
             place,
@@ -106,7 +109,7 @@ impl Plan {
         ripe: Step,
         (domain, unlocked): (Domain, &[Logical]),
     ) -> Step {
-        if !self.observers.closely() {
+        if !self.observers.closely() || self.medium != 0 {
             return ripe;
         }
         let after = [ripe, Step::PAST, Step::PAST];

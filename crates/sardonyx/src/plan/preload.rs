@@ -12,7 +12,8 @@ impl Plan {
         contents.image.amend(at, sideband, &change);
         let flight = contents.overlay.get(at);
         if flight.is_some_and(|flight| flight.writer != Step::PAST) {
-            contents.overlay.amend(place, sideband, change);
+            let of = Place(place.0 | self.medium);
+            self.contents.overlay.amend(of, sideband, change);
         }
     }
 }

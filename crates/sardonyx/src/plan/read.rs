@@ -40,7 +40,7 @@ impl Plan {
     /// and whoever runs the plan asks what was refused.
     #[cold]
     pub fn refuse(&mut self, place: Place) {
-        self.refused.push(place);
+        self.refused.push(Place(place.0 | self.medium));
     }
 
     #[inline]
@@ -135,9 +135,31 @@ impl Plan {
     /// The written lines of `region` in order, for a recovery to look through.
     pub fn written(&self, region: &Region) -> Vec<Place> {
         match &self.levelling {
+            None if self.medium != 0 => self.written_near(region),
             None => self.contents.written(region),
             Some(levelling) => self.written_anywhere(levelling, region),
         }
+    }
+
+    fn written_near(&self, region: &Region) -> Vec<Place> {
+        let near = Region {
+            first: Place(region.first.0 | self.medium),
+            ..region.clone()
+        };
+        let places = self.contents.written(&near).into_iter();
+        places.map(|place| Place(place.in_medium())).collect()
+    }
+
+    /// The near medium's lines with a sideband, in order.
+    pub(crate) fn near_sidebands(&self) -> Vec<Place> {
+        let near = |place: &Place| place.is_near();
+        let mut places: Vec<Place> = self.contents.overlay.written().filter(near).collect();
+        if let Some(image) = self.contents.image.near() {
+            places.extend(image.with_sideband().map(|place| Place(place.0 | Place::NEAR)));
+        }
+        places.sort_unstable();
+        places.dedup();
+        places
     }
 
     /// The number of lines with a sideband, and the greatest sideband as a number.

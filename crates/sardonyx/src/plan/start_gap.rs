@@ -336,7 +336,7 @@ impl Plan {
     #[inline]
     pub(super) fn at(&self, place: Place) -> Place {
         match &self.levelling {
-            None => place,
+            None => Place(place.0 | self.medium),
             Some(levelling) => levelling.at(place),
         }
     }

@@ -47,9 +47,10 @@ impl Plan {
     /// Writes a line whose content nobody knows, so that it stays unknown. `data` stands for its bytes, for the cells.
     pub fn write_unknown(&mut self, place: Place, data: At<&Line>, gate: Step) -> Stored {
         let (at, gate) = match self.levelling {
-            None => (place, gate),
+            None => (self.at(place), gate),
             Some(_) => (self.at(place), self.levelled(place, gate)),
         };
+        let place = Place(place.0 | self.medium);
         let moved = Moved {
             unknown: true,
             ..Moved::default()
@@ -72,6 +73,12 @@ impl Plan {
             undo.push((at, content));
         }
         image.write(at, &line, 0, Some(beside));
+    }
+
+    /// Puts eight bytes beside the newest write of `place`, which this plan has made, atomic with it.
+    pub fn put_beside_newest(&mut self, place: Place, beside: [u8; 8]) {
+        let newest = self.under_way(place);
+        self.put_beside(place, newest, beside);
     }
 
     /// Refuses the line at `place`, some words of which stay, if the guard does not find it as it was last written.
@@ -118,10 +125,10 @@ impl Plan {
             plan.both(gate, held)
         });
         let (at, gate) = match self.levelling {
-            None => (place, gate),
+            None => (self.at(place), gate),
             Some(_) => (self.at(place), self.levelled(place, gate)),
         };
-        let written = (place, data, sideband, Moved::default());
+        let written = (Place(place.0 | self.medium), data, sideband, Moved::default());
         let stored = self.put_at(at, written, words, gate, queue);
         self.past_guard(stored, |guard, stored, plan| {
             let written = Written {

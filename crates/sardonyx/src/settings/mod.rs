@@ -493,6 +493,20 @@ impl Settings {
         self.values.insert(name, value);
     }
 
+    /// All values, by name in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        self.values.iter().map(|(name, value)| (*name, *value))
+    }
+
+    /// These settings without the keys that are `out`.
+    #[must_use]
+    pub fn without(&self, out: impl Fn(&str) -> bool) -> Settings {
+        let kept = self.values.iter().filter(|(name, _)| !out(name));
+        Settings {
+            values: kept.map(|(name, value)| (*name, *value)).collect(),
+        }
+    }
+
     /// Removes the value of a key.
     pub fn remove(&mut self, name: &str) {
         self.values.remove(name);

@@ -150,6 +150,7 @@ impl Hosted {
                         false => Persist::Relaxed,
                     },
                     core: asked.source,
+                    flushed: flight.persist,
                     ..Write::new(line, At::past(&data))
                 };
                 self.port.memory.write_announced(request, now, write);

@@ -38,6 +38,7 @@ pub use units::{Unit, UnitParams};
 use super::buffer::BufferParams;
 use super::cells::CellParams;
 use super::link::LinkParams;
+use super::near;
 use super::mapping::{AddressMapping, MAPPING};
 use super::pausing::PausingParams;
 use crate::settings::{Allowed, Row, Settings, rows};
@@ -134,6 +135,8 @@ pub const MAX_INGRESS: u64 = 1 << 20;
 pub struct EngineParams {
     /// The medium.
     pub medium: MediumParams,
+    /// The near medium, if there is one.
+    pub near: Option<Box<MediumParams>>,
     /// Requests that may be between admission and acceptance (writes) or answer (reads).
     pub ingress: usize,
     /// The on-chip units, indexed by [`Unit`].
@@ -152,6 +155,8 @@ impl EngineParams {
     pub fn from_settings(settings: &Settings) -> EngineParams {
         EngineParams {
             medium: MediumParams::from_settings(settings),
+            near: near::settings(settings)
+                .map(|near| Box::new(MediumParams::from_settings(&near))),
             ingress: settings.named(INGRESS),
             units: Unit::ALL.map(|unit| UnitParams::from_settings(unit, settings)),
             link: LinkParams::from_settings(settings),

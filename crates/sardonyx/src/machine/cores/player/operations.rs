@@ -306,7 +306,8 @@ impl Player<'_> {
             OpKind::WriteBack | OpKind::Flush => !port.caches().is_dirty(line),
             _ => false,
         };
-        if !clean && !port.takes() {
+        let below = clean && port.flushes_below();
+        if (!clean || below) && !port.takes() {
             self.head = PlayerHead::Stalled(fetch);
             return false;
         }
@@ -327,6 +328,11 @@ impl Player<'_> {
             }
             (_, Some(written)) => {
                 port.write(self.core, &written, arrival);
+                1
+            }
+            // It left the processor unflushed.
+            (_, None) if below => {
+                port.flush_below(self.core, line, arrival);
                 1
             }
             // Its last write may still be on its way.

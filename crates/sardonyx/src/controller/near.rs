@@ -1,0 +1,391 @@
+//! The near medium: a cache before the persistent one, or lines beside it, with a stack of layers of its own. It stands
+//! above the rest of the controller, which is the far side here: a line that a layer below never hears of costs nothing
+//! there. The keys, and their sources, are in `medium/near`.
+//!
+//! The cache is direct mapped. A line's tag lies in the eight bytes beside it, as in Optane's memory mode, and comes and
+//! goes with the line: a look-up is a read of the near medium.
+
+use super::{Class, Controller, Persist, Write};
+use crate::figures::{Amount, Figures, figures};
+use crate::line::{Line, Logical, Place, ZERO_LINE};
+use crate::medium::near::{
+    FILLS, FORM, Form, LINES, NEAR_FLUSHED, NEAR_HIT, NEAR_VICTIM, WRITES, Writes,
+};
+use crate::plan::{At, Fetched, Plan, Step, Stored};
+use crate::settings::Settings;
+use crate::stats::Cause;
+
+figures! { "The near medium";
+    HIT_RATE: Ratio More "near_hit_rate", "`near.form=cache`: share of the reads that the cache answered";
+    WRITE_HIT_RATE: Ratio More "near_write_hit_rate", "likewise, share of the writes whose line it held";
+    FILLED: Count Less "near_fills", "likewise, lines brought from the persistent medium";
+    VICTIMS: Count Less "near_victims", "likewise, dirty lines written to the persistent medium for another's sake";
+    FLUSHED: Count Less "near_flushes", "likewise, lines that a flush sent on to the persistent medium";
+}
+
+/// What lies beside a line of the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Tag {
+    line: Logical,
+    /// Whether the persistent medium has older bytes.
+    dirty: bool,
+    /// Whether nobody knows the bytes: they were written before the run.
+    unknown: bool,
+    /// Whether the line must reach the persistent medium with its counter.
+    atomic: bool,
+    log: bool,
+}
+
+const VALID: u64 = 1;
+const DIRTY: u64 = 2;
+const UNKNOWN: u64 = 4;
+const ATOMIC: u64 = 8;
+const LOG: u64 = 16;
+const FLAGS: u32 = 8;
+
+/// The near medium.
+pub struct Near {
+    form: Form,
+    writes: Writes,
+    fills_on_write: bool,
+    /// Its lines, and the persistent medium's.
+    lines: u64,
+    far_lines: u64,
+    /// The layers over its lines.
+    stack: Box<Controller>,
+    reads: [u64; 2],
+    written: [u64; 2],
+    filled: u64,
+    victims: u64,
+    flushed: u64,
+}
+
+impl Near {
+    /// The near medium of these settings, over `stack`, whose medium has `lines` lines. `logs` says that the far side
+    /// keeps a log in hardware: it then sees each write at once.
+    pub fn new(settings: &Settings, stack: Controller, lines: u64, far_lines: u64, logs: bool) -> Near {
+        let used = match settings.get(&LINES) {
+            0 => lines,
+            used => used.min(lines),
+        };
+        let writes = match settings.get(&WRITES) {
+            Writes::Back if logs => Writes::Through,
+            writes => writes,
+        };
+        Near {
+            form: settings.get(&FORM),
+            writes,
+            fills_on_write: settings.get(&FILLS),
+            lines: used,
+            far_lines,
+            stack: Box::new(stack),
+            reads: [0; 2],
+            written: [0; 2],
+            filled: 0,
+            victims: 0,
+            flushed: 0,
+        }
+    }
+
+    /// Whether `line` lies here for good.
+    pub fn has(&self, line: Logical) -> bool {
+        self.form == Form::Beside && line.0 >= self.far_lines
+    }
+
+    /// Whether a line may be newer here than in the persistent medium, which a flush then has to reach.
+    pub fn flushes_below(&self) -> bool {
+        self.form == Form::Cache && self.writes == Writes::Back
+    }
+
+    fn beside(&self, line: Logical) -> Logical {
+        Logical(line.0 - self.far_lines)
+    }
+
+    fn slot(&self, line: Logical) -> Logical {
+        Logical(line.0 % self.lines)
+    }
+
+    fn tag(&self, slot: Logical, plan: &mut Plan) -> Option<Tag> {
+        let beside = plan.in_near(|plan| plan.peek_sideband(Place(slot.0)));
+        let bits = u64::from_le_bytes(beside?);
+        (bits & VALID != 0).then(|| Tag {
+            line: Logical((bits >> FLAGS) * self.lines + slot.0),
+            dirty: bits & DIRTY != 0,
+            unknown: bits & UNKNOWN != 0,
+            atomic: bits & ATOMIC != 0,
+            log: bits & LOG != 0,
+        })
+    }
+
+    fn get(&mut self, slot: Logical, after: Step, plan: &mut Plan) -> Fetched {
+        let stack = &mut self.stack;
+        plan.in_near(|plan| stack.read(slot, Class::Data, after, plan))
+    }
+
+    /// Puts a line with its tag into its slot, not before `gate`.
+    fn put(&mut self, tag: Tag, data: At<Option<&Line>>, gate: Step, plan: &mut Plan) -> Stored {
+        let slot = self.slot(tag.line);
+        let flags = [
+            (true, VALID),
+            (tag.dirty, DIRTY),
+            (data.value.is_none(), UNKNOWN),
+            (tag.atomic, ATOMIC),
+            (tag.log, LOG),
+        ];
+        let flags = flags.into_iter().filter(|(set, _)| *set).map(|(_, bit)| bit);
+        let bits = flags.fold(tag.line.0 / self.lines << FLAGS, |bits, bit| bits | bit);
+        let line = data.value.unwrap_or(&ZERO_LINE);
+        let write = Write {
+            gate,
+            ..Write::new(slot, At::new(line, data.at))
+        };
+        let stack = &mut self.stack;
+        plan.in_near(|plan| {
+            let stored = stack.write(write, plan);
+            plan.put_beside_newest(Place(slot.0), bits.to_le_bytes());
+            stored
+        })
+    }
+
+    /// Writes a dirty line that has come with its tag to the persistent medium.
+    fn write_home(&self, tag: Tag, got: &Fetched, far: &mut Controller, plan: &mut Plan) -> Stored {
+        let data = got.value.expect("a dirty line was written");
+        let (class, order) = (
+            if tag.log { Class::Log } else { Class::Data },
+            if tag.atomic { Persist::CounterAtomic } else { Persist::Relaxed },
+        );
+        plan.handled(tag.line, &data, class, order);
+        let write = Write {
+            class,
+            order,
+            ..Write::new(tag.line, At::new(&data, got.at))
+        };
+        far.write(write, plan)
+    }
+
+    /// Makes room in a slot, whose line has come with its tag.
+    fn expel(&mut self, tag: Option<Tag>, got: &Fetched, far: &mut Controller, plan: &mut Plan) {
+        if let Some(tag) = tag.filter(|tag| tag.dirty) {
+            self.victims += 1;
+            plan.exercise(&NEAR_VICTIM);
+            self.write_home(tag, got, far, plan);
+        }
+    }
+
+    /// See [`super::Layer::read`].
+    pub fn read(
+        &mut self,
+        line: Logical,
+        class: Class,
+        after: Step,
+        far: &mut Controller,
+        plan: &mut Plan,
+    ) -> Fetched {
+        match self.form {
+            Form::Beside if self.has(line) => self.get(self.beside(line), after, plan),
+            Form::Beside | Form::None => far.read(line, class, after, plan),
+            Form::Cache => self.cached_read(line, class, after, far, plan),
+        }
+    }
+
+    fn cached_read(
+        &mut self,
+        line: Logical,
+        class: Class,
+        after: Step,
+        far: &mut Controller,
+        plan: &mut Plan,
+    ) -> Fetched {
+        let slot = self.slot(line);
+        let tag = self.tag(slot, plan);
+        let hit = tag.filter(|tag| tag.line == line);
+        self.reads[usize::from(hit.is_some())] += 1;
+        if let Some(tag) = hit {
+            let mut got = self.get(slot, after, plan);
+            if tag.unknown {
+                got.value = None;
+            }
+            plan.exercise(&NEAR_HIT);
+            return got;
+        }
+        let looked = self.get(slot, after, &mut plan.because(Cause::Near));
+        let got = far.read(line, class, looked.at, plan);
+        self.expel(tag, &looked, far, plan);
+        self.fill(line, class, &got, looked.at, plan);
+        got
+    }
+
+    /// Puts a line that the persistent medium has given into its slot, whose last line has left it after `gate`.
+    fn fill(&mut self, line: Logical, class: Class, got: &Fetched, gate: Step, plan: &mut Plan) -> Stored {
+        self.filled += 1;
+        let clean = Tag {
+            line,
+            dirty: false,
+            unknown: false,
+            atomic: false,
+            log: class == Class::Log,
+        };
+        let data = At::new(got.value.as_ref(), got.at);
+        self.put(clean, data, gate, &mut plan.because(Cause::Near))
+    }
+
+    /// See [`super::Layer::write`].
+    pub fn write(&mut self, write: Write<Logical>, far: &mut Controller, plan: &mut Plan) -> Stored {
+        match self.form {
+            Form::Beside if self.has(write.at) => {
+                let own = write.to(self.beside(write.at));
+                let stack = &mut self.stack;
+                plan.in_near(|plan| stack.write(own, plan))
+            }
+            Form::Beside | Form::None => far.write(write, plan),
+            Form::Cache => self.cached_write(write, far, plan),
+        }
+    }
+
+    fn cached_write(&mut self, write: Write<Logical>, far: &mut Controller, plan: &mut Plan) -> Stored {
+        let slot = self.slot(write.at);
+        let tag = self.tag(slot, plan);
+        let hit = tag.is_some_and(|tag| tag.line == write.at);
+        self.written[usize::from(hit)] += 1;
+        let through = match self.writes {
+            Writes::Through => true,
+            Writes::Back => write.flushed,
+            Writes::Stop => false,
+        };
+        // The persistent medium first: its steps are those of the request's own line.
+        let home = through.then(|| far.write(write, plan));
+        if through && write.flushed {
+            self.flushed += 1;
+            plan.exercise(&NEAR_FLUSHED);
+        }
+        let looked = self.get(slot, write.gate, &mut plan.because(Cause::Near));
+        let mut room = looked.at;
+        if !hit {
+            if self.fills_on_write && !through {
+                let got = far.read(write.at, write.class, looked.at, &mut plan.because(Cause::Near));
+                // The whole line is overwritten, once it is there.
+                let known = got.value.or(Some(*write.data.value));
+                let got = Fetched { value: known, at: got.at };
+                self.expel(tag, &looked, far, plan);
+                room = self.fill(write.at, write.class, &got, looked.at, plan).done;
+            } else {
+                self.expel(tag, &looked, far, plan);
+            }
+        }
+        let own = Tag {
+            line: write.at,
+            dirty: !through,
+            unknown: false,
+            atomic: write.order == Persist::CounterAtomic,
+            log: write.class == Class::Log,
+        };
+        let data = At::new(Some(write.data.value), write.data.at);
+        let kept = self.put(own, data, room, plan);
+        match home {
+            None => kept,
+            Some(home) => home,
+        }
+    }
+
+    /// See [`Controller::flush_line`].
+    pub fn flush_line(&mut self, line: Logical, far: &mut Controller, plan: &mut Plan) -> Stored {
+        if !self.flushes_below() {
+            return Stored::at(Step::PAST);
+        }
+        let slot = self.slot(line);
+        let tag = self.tag(slot, plan);
+        let looked = self.get(slot, Step::PAST, &mut plan.because(Cause::Near));
+        let Some(tag) = tag.filter(|tag| tag.line == line && tag.dirty) else {
+            return Stored::at(looked.at);
+        };
+        self.flushed += 1;
+        plan.exercise(&NEAR_FLUSHED);
+        let home = self.write_home(tag, &looked, far, plan);
+        let clean = Tag { dirty: false, ..tag };
+        let data = At::new(looked.value.as_ref(), looked.at);
+        self.put(clean, data, looked.at, &mut plan.because(Cause::Near));
+        home
+    }
+
+    /// Writes all dirty lines to the persistent medium, and the near stack's metadata back, as an orderly shutdown does.
+    pub fn flush(&mut self, far: &mut Controller, plan: &mut Plan) {
+        if self.form == Form::Cache {
+            for slot in plan.near_sidebands() {
+                let slot = Logical(slot.in_medium());
+                let Some(tag) = self.tag(slot, plan).filter(|tag| tag.dirty) else {
+                    continue;
+                };
+                let got = self.get(slot, Step::PAST, plan);
+                self.write_home(tag, &got, far, plan);
+                let data = At::new(got.value.as_ref(), got.at);
+                self.put(Tag { dirty: false, ..tag }, data, got.at, plan);
+            }
+        }
+        let stack = &mut self.stack;
+        plan.in_near(|plan| stack.flush(plan));
+    }
+
+    /// See [`super::Layer::preload`].
+    pub fn preload(&mut self, line: Logical, data: &Line, far: &mut Controller, plan: &mut Plan) -> bool {
+        let here = match self.form {
+            Form::Beside => self.has(line).then(|| self.beside(line)),
+            Form::None => None,
+            Form::Cache => {
+                let slot = self.slot(line);
+                let tag = self.tag(slot, plan).filter(|tag| tag.line == line);
+                if tag.is_some_and(|tag| !tag.unknown) {
+                    return false;
+                }
+                tag.map(|_| slot)
+            }
+        };
+        let Some(slot) = here else {
+            return far.preload(line, data, plan);
+        };
+        if self.form == Form::Beside {
+            let stack = &mut self.stack;
+            return plan.in_near(|plan| stack.preload(slot, data, plan));
+        }
+        // What the cache holds of it came from below, so both learn of it.
+        if !far.preload(line, data, plan) {
+            return false;
+        }
+        let bits = (line.0 / self.lines << FLAGS | VALID).to_le_bytes();
+        plan.in_near(|plan| plan.preload(Place(slot.0), Some(bits), |held| *held = *data));
+        true
+    }
+
+    /// See [`super::Layer::hint`].
+    pub fn hint(&self, line: Logical, far: &Controller, plan: &Plan) {
+        match self.form {
+            Form::Cache => {
+                plan.touch_ahead(Place(self.slot(line).0 | Place::NEAR));
+                far.top.hint(line, plan);
+            }
+            Form::Beside if self.has(line) => {
+                plan.touch_ahead(Place(self.beside(line).0 | Place::NEAR));
+            }
+            Form::Beside | Form::None => far.top.hint(line, plan),
+        }
+    }
+
+    /// Counts from zero again; state stays.
+    pub fn forget_figures(&mut self) {
+        (self.reads, self.written) = ([0; 2], [0; 2]);
+        (self.filled, self.victims, self.flushed) = (0, 0, 0);
+        self.stack.forget_figures();
+    }
+
+    /// Adds the cache's figures.
+    pub fn figures(&self, out: &mut Figures) {
+        if self.form != Form::Cache {
+            return;
+        }
+        let rate = |[missed, hit]: [u64; 2]| Amount::share(hit as f64, (missed + hit) as f64);
+        out.put(&HIT_RATE, rate(self.reads));
+        out.put(&WRITE_HIT_RATE, rate(self.written));
+        out.put(&FILLED, self.filled);
+        out.put(&VICTIMS, self.victims);
+        out.put(&FLUSHED, self.flushed);
+    }
+}

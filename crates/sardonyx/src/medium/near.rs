@@ -1,0 +1,192 @@
+//! A second medium, near the processor and lost in a power cut: a cache before the persistent one, or memory beside it.
+//! Its parameters are those of a medium under `near.`, from a machine that `near.extends` names. Parameters only; what
+//! moves lines is `controller/near`.
+//!
+//! Source of the cache: Optane's memory mode, direct-mapped lines whose tags lie in the ECC bits (Izraelevitz et al.,
+//! 2019; Hildebrand et al., ISPASS 2021). Left out: lines that were in the cache before the run, which begins cold.
+
+use super::parts::Part;
+use crate::mechanisms::mechanisms;
+use crate::settings::{Allowed, Needs, Row, Setting, Settings, Value, keys, words};
+
+/// What the near medium is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// There is none.
+    #[default]
+    None,
+    /// It holds copies of the persistent medium's lines.
+    Cache,
+    /// It holds lines of its own, whose numbers follow those of the persistent medium.
+    Beside,
+}
+
+words!(Form { "none" => None, "cache" => Cache, "beside" => Beside });
+
+/// What becomes of a line that is written to a memory with a cache before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Writes {
+    /// It stays in the cache until its place is needed; a line that the processor flushes goes on.
+    #[default]
+    Back,
+    /// It goes to both.
+    Through,
+    /// It stays in the cache though it be flushed, as in Optane's memory mode: nothing outlives a power cut for sure.
+    Stop,
+}
+
+words!(Writes { "back" => Back, "through" => Through, "stop" => Stop });
+
+/// Where pages of programs lie if there is memory of two kinds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pages {
+    /// In the near medium until it is full.
+    #[default]
+    First,
+    /// In turns, by the weights of both.
+    Weighted,
+    /// In the near medium, but those of mapped files in the persistent one.
+    Files,
+}
+
+words!(Pages { "first" => First, "weighted" => Weighted, "files" => Files });
+
+/// Keys that do nothing without a near medium.
+pub const NEAR: Needs = Needs {
+    met: |settings| settings.get(&FORM) != Form::None,
+    switches: &["near.form"],
+    what: "near.form is cache or beside",
+};
+
+const CACHE: Needs = Needs {
+    met: |settings| settings.get(&FORM) == Form::Cache,
+    switches: &["near.form"],
+    what: "near.form is cache",
+};
+
+const BESIDE: Needs = Needs {
+    met: |settings| settings.get(&FORM) == Form::Beside,
+    switches: &["near.form"],
+    what: "near.form is beside",
+};
+
+const WEIGHTED: Needs = Needs {
+    met: |settings| (BESIDE.met)(settings) && settings.get(&PAGES) == Pages::Weighted,
+    switches: &["near.pages"],
+    what: "near.form is beside and near.pages is weighted",
+};
+
+const MOST_LINES: u64 = 1 << 40;
+
+keys! {
+    FORM: Form = word("near.form", "none"),
+        Source("the machines of the papers have one medium"),
+        "A second medium that a power cut loses: none, a cache before the persistent one, or memory beside it";
+    LINES: u64 = int("near.lines", (0, MOST_LINES), 0),
+        Source("all that the near medium has"),
+        "Lines of the near medium that are used; 0 for all" needs NEAR
+        under |by| by.cache_lines;
+    WRITES: Writes = word("near.writes", "back"),
+        Assumed("memory mode writes back and persists nothing (stop); no machine sold has a cache before memory that persists"),
+        "Where a line goes that is written: into the cache until its place is needed, and on if the processor flushes \
+         it; through it; or stop there, which the crash explorer catches" needs CACHE;
+    FILLS: bool = flag("near.fills_on_write", true),
+        Source("Hildebrand et al., ISPASS 2021: a write that misses brings its line first, up to 5 accesses"),
+        "Whether a write that misses the cache brings its line from the persistent medium first" needs CACHE;
+    PAGES: Pages = word("near.pages", "first"),
+        Source("Linux allocates from the node that the program runs on until that is full"),
+        "Where a page lies that is touched first: in the near medium until that is full, in turns, or in the near one \
+         unless a file is mapped there" needs BESIDE;
+    NEAR_WEIGHT: u64 = int("near.weight", (0, 255), 1),
+        Assumed("Linux's weighted interleave has weights of 1 unless told otherwise"),
+        "Pages in turn that the near medium gets"
+        in Between("1", "8", "as many as the other, to the ratio of DRAM's bandwidth to a slow medium's") needs WEIGHTED;
+    FAR_WEIGHT: u64 = int("near.far_weight", (0, 255), 1),
+        Assumed("Linux's weighted interleave has weights of 1 unless told otherwise"),
+        "Pages in turn that the persistent medium gets"
+        in Between("1", "8", "as many as the other, to eight times") needs WEIGHTED;
+}
+
+/// The design of the near medium's own stack, from those that need no table to find a line.
+pub static DESIGN: crate::settings::Key<NearDesign> = crate::settings::Key::text(
+    "near.design",
+    Allowed::Text {
+        known: known_design,
+        range: "a design without deduplication, log and integrity: baseline, no-encryption",
+        tried: &["no-encryption", "baseline"],
+    },
+    "no-encryption",
+    crate::settings::Origin::Assumed("no paper has two media; what is lost in a cut has least need of encryption"),
+    "The design under which the near medium's lines lie",
+)
+.needing(NEAR);
+
+/// The name of a near medium's design.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NearDesign(pub &'static str);
+
+impl Setting for NearDesign {
+    fn from_value(value: Value) -> NearDesign {
+        match value {
+            Value::Word(name) => NearDesign(name),
+            other => unreachable!("{other:?} where the key's kind is a name"),
+        }
+    }
+
+    fn value(self) -> Value {
+        Value::Word(self.0)
+    }
+}
+
+fn known_design(name: &str) -> Option<&'static str> {
+    ["no-encryption", "baseline"].into_iter().find(|known| *known == name)
+}
+
+mechanisms! {
+    NEAR_HIT = "reads that the near cache answered", least 30;
+    NEAR_VICTIM = "dirty lines that left the near cache", least 30;
+    NEAR_FLUSHED = "flushes that went through the near cache", least 30;
+}
+
+/// The crash explorer's knowledge of a cache before the persistent medium.
+pub static PART: Part = Part {
+    met: CACHE.met,
+    keys: &[&LINES],
+    tries: MECHANISMS,
+    limits: &[],
+};
+
+/// The prefix of the near medium's own parameters.
+pub const PREFIX: &str = "near.";
+
+/// Rows of the near medium's parameters: those of a medium in `rows`, under [`PREFIX`]. They have no defaults, since a
+/// machine gives them.
+pub fn rows(rows: impl Iterator<Item = &'static Row>) -> Vec<Row> {
+    let medium = rows.filter(|row| row.name.starts_with("medium."));
+    let near = medium.map(|row| Row {
+        name: format!("{PREFIX}{}", row.name).leak(), // once in the life of a program
+        default: None,
+        doubt: None,
+        pressed: |_| None,
+        needs: Some(NEAR),
+        ..*row
+    });
+    near.collect()
+}
+
+/// Whether a key is one of the near medium's parameters.
+pub fn is_of_medium(key: &str) -> bool {
+    key.strip_prefix(PREFIX).is_some_and(|rest| rest.starts_with("medium."))
+}
+
+/// The settings of the near medium under the names that media have; `None` without one. Everything else, units and
+/// layers, is the machine's own: both media hang on one controller.
+pub fn settings(settings: &Settings) -> Option<Settings> {
+    (NEAR.met)(settings).then(|| {
+        let mut own = settings.without(|name| name.starts_with("medium.") || name.starts_with(PREFIX));
+        for (name, value) in settings.iter().filter(|(name, _)| is_of_medium(name)) {
+            own.put(&name[PREFIX.len()..], value);
+        }
+        own
+    })
+}
