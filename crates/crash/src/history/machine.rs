@@ -132,7 +132,9 @@ pub(crate) fn set_up(
     write_all(controller, &mut untimed, writes)?;
     let encrypted = pads::written(&untimed, 0, &Held::from_stack(&layout, stack, &settings));
     untimed.settle();
-    Ok((untimed.into_image(), encrypted))
+    let mut image = untimed.into_image();
+    image.lose_near();
+    Ok((image, encrypted))
 }
 
 /// Has `controller` make `writes` and shuts it down in order.

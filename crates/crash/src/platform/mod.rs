@@ -123,7 +123,13 @@ pub struct Survivors<'h> {
 impl<'h> Survivors<'h> {
     /// The survivors of a cut before the first event of `journal`, which began with `image`; `seed` decides how lines
     /// tear.
-    pub fn new(journal: &'h Journal, image: Image, platform: Platform, seed: u64) -> Survivors<'h> {
+    pub fn new(
+        journal: &'h Journal,
+        mut image: Image,
+        platform: Platform,
+        seed: u64,
+    ) -> Survivors<'h> {
+        image.lose_near();
         Survivors {
             journal,
             seed,

@@ -16,6 +16,7 @@ mod reference;
 mod write;
 
 use crate::controller::encryption::counter_mode::{COUNTER_CACHE, COUNTER_CACHE_PER_CORE};
+use crate::medium::near;
 use crate::medium::params::{CachesParams, CoreParams, EngineParams, Unit, UnitParams};
 use crate::settings::{Setting, Settings};
 
@@ -177,6 +178,15 @@ impl Machine {
     pub fn matters(&self, key: &str) -> bool {
         let row = keys::all().find(|row| row.name == key);
         row.is_none_or(|row| row.matters(&self.settings))
+    }
+
+    /// Lines that a near medium beside the persistent one adds to memory; 0 without one.
+    pub fn near_lines(&self) -> u64 {
+        let near = self.engine.near.as_ref();
+        let near = near.filter(|_| self.settings.get(&near::FORM) == near::Form::Beside);
+        near.map_or(0, |medium| {
+            near::used(&self.settings, medium.geometry.lines())
+        })
     }
 
     /// Bytes that the medium holds.

@@ -5,11 +5,13 @@
 //! The cache is direct mapped. A line's tag lies in the eight bytes beside it, as in Optane's memory mode, and comes and
 //! goes with the line: a look-up is a read of the near medium.
 
+use rustc_hash::FxHashMap;
+
 use super::{Class, Controller, Persist, Write};
 use crate::figures::{Amount, Figures, figures};
 use crate::line::{Line, Logical, Place, ZERO_LINE};
 use crate::medium::near::{
-    FILLS, FORM, Form, LINES, NEAR_FLUSHED, NEAR_HIT, NEAR_VICTIM, WRITES, Writes,
+    FILLS, FORM, Form, NEAR_FLUSHED, NEAR_HIT, NEAR_VICTIM, WRITES, Writes, used,
 };
 use crate::plan::{At, Fetched, Plan, Step, Stored};
 use crate::settings::Settings;
@@ -43,6 +45,9 @@ const ATOMIC: u64 = 8;
 const LOG: u64 = 16;
 const FLAGS: u32 = 8;
 
+/// Lines on their way that are remembered before those that have arrived are forgotten.
+const MOST_HOMEWARD: usize = 256;
+
 /// The near medium.
 pub struct Near {
     form: Form,
@@ -53,6 +58,8 @@ pub struct Near {
     far_lines: u64,
     /// The layers over its lines.
     stack: Box<Controller>,
+    /// Lines on their way to the persistent medium, and the step at which they are safe, for flushes that find them gone.
+    homeward: FxHashMap<u64, Step>,
     reads: [u64; 2],
     written: [u64; 2],
     filled: u64,
@@ -64,10 +71,6 @@ impl Near {
     /// The near medium of these settings, over `stack`, whose medium has `lines` lines. `logs` says that the far side
     /// keeps a log in hardware: it then sees each write at once.
     pub fn new(settings: &Settings, stack: Controller, lines: u64, far_lines: u64, logs: bool) -> Near {
-        let used = match settings.get(&LINES) {
-            0 => lines,
-            used => used.min(lines),
-        };
         let writes = match settings.get(&WRITES) {
             Writes::Back if logs => Writes::Through,
             writes => writes,
@@ -76,9 +79,10 @@ impl Near {
             form: settings.get(&FORM),
             writes,
             fills_on_write: settings.get(&FILLS),
-            lines: used,
+            lines: used(settings, lines),
             far_lines,
             stack: Box::new(stack),
+            homeward: FxHashMap::default(),
             reads: [0; 2],
             written: [0; 2],
             filled: 0,
@@ -148,7 +152,13 @@ impl Near {
     }
 
     /// Writes a dirty line that has come with its tag to the persistent medium.
-    fn write_home(&self, tag: Tag, got: &Fetched, far: &mut Controller, plan: &mut Plan) -> Stored {
+    fn write_home(
+        &mut self,
+        tag: Tag,
+        got: &Fetched,
+        far: &mut Controller,
+        plan: &mut Plan,
+    ) -> Stored {
         let data = got.value.expect("a dirty line was written");
         let (class, order) = (
             if tag.log { Class::Log } else { Class::Data },
@@ -160,7 +170,18 @@ impl Near {
             order,
             ..Write::new(tag.line, At::new(&data, got.at))
         };
-        far.write(write, plan)
+        self.write_on(write, far, plan)
+    }
+
+    fn write_on(&mut self, write: Write<Logical>, far: &mut Controller, plan: &mut Plan) -> Stored {
+        let home = far.write(write, plan);
+        if self.writes == Writes::Back {
+            if self.homeward.len() >= MOST_HOMEWARD {
+                self.homeward.retain(|_, safe| !plan.is_past(*safe));
+            }
+            self.homeward.insert(write.at.0, home.accepted);
+        }
+        home
     }
 
     /// Makes room in a slot, whose line has come with its tag.
@@ -253,7 +274,7 @@ impl Near {
             Writes::Stop => false,
         };
         // The persistent medium first: its steps are those of the request's own line.
-        let home = through.then(|| far.write(write, plan));
+        let home = through.then(|| self.write_on(write, far, plan));
         if through && write.flushed {
             self.flushed += 1;
             plan.exercise(&NEAR_FLUSHED);
@@ -296,7 +317,8 @@ impl Near {
         let tag = self.tag(slot, plan);
         let looked = self.get(slot, Step::PAST, &mut plan.because(Cause::Near));
         let Some(tag) = tag.filter(|tag| tag.line == line && tag.dirty) else {
-            return Stored::at(looked.at);
+            let safe = self.homeward.get(&line.0).copied();
+            return Stored::at(plan.both(looked.at, safe.unwrap_or(Step::PAST)));
         };
         self.flushed += 1;
         plan.exercise(&NEAR_FLUSHED);

@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustc_hash::FxHashMap;
 
+use crate::config::Machine;
 use crate::line::{LINE_BYTES, Logical, Virtual};
+use crate::medium::near::{FAR_WEIGHT, NEAR_WEIGHT, PAGES, Pages};
 use crate::medium::params::Addresses;
 
 /// Lines in a page of 4 KiB.
@@ -206,6 +208,7 @@ impl PageFrames {
                 skew: 0,
                 addresses: Addresses::FirstTouch,
                 shares,
+                near: None,
             },
             used: 0,
             table: FxHashMap::default(),
@@ -224,6 +227,21 @@ impl PageFrames {
     #[must_use]
     pub fn placed(mut self, addresses: Addresses) -> PageFrames {
         self.share.addresses = addresses;
+        self
+    }
+
+    /// Adds the share's part of a near medium that lies beside the memory, if there is one.
+    #[must_use]
+    pub fn beside(mut self, machine: &Machine) -> PageFrames {
+        let (far, lines) = (machine.engine.medium.geometry.lines(), machine.near_lines());
+        let (frames, share) = (lines / PAGE_LINES / u64::from(self.share.shares), &mut self.share);
+        share.near = (lines > 0).then(|| NearFrames {
+            first: far / PAGE_LINES + share.index() * frames,
+            frames,
+            used: 0,
+            pages: machine.settings.get(&PAGES),
+            weights: [&NEAR_WEIGHT, &FAR_WEIGHT].map(|weight| machine.settings.get(weight)),
+        });
         self
     }
 
@@ -286,21 +304,81 @@ struct Share {
     skew: u64,
     addresses: Addresses,
     shares: u32,
+    near: Option<NearFrames>,
 }
 
+/// A share's frames of a near medium beside the memory.
+struct NearFrames {
+    first: u64,
+    frames: u64,
+    used: u64,
+    pages: Pages,
+    /// The turns of the near medium, and of the other.
+    weights: [u64; 2],
+}
+
+impl NearFrames {
+    /// The near frame of a page that is touched first when `used` pages have one; `None` if it lies in the other medium.
+    fn frame(&mut self, page: u64, used: u64) -> Option<u64> {
+        let [near, far] = self.weights;
+        let wanted = match self.pages {
+            Pages::First => true,
+            Pages::Weighted => used % (near + far).max(1) < near,
+            Pages::Files => page < FILES / PAGE_LINES,
+        };
+        (wanted && self.used < self.frames).then(|| {
+            self.used += 1;
+            self.first + self.used - 1
+        })
+    }
+}
+
+/// Lines of recordings from here on are those of mapped files.
+const FILES: u64 = 1 << 57;
+
 impl Share {
-    fn frame(&self, page: u64, used: u64) -> Result<u64, OutOfMemory> {
+    fn near_frames(&self) -> u64 {
+        self.near.as_ref().map_or(0, |near| near.frames)
+    }
+
+    /// The number of this share.
+    fn index(&self) -> u64 {
+        self.base.checked_div(self.frames).unwrap_or(0)
+    }
+
+    fn frame(&mut self, page: u64, used: u64) -> Result<u64, OutOfMemory> {
         let (frames, shares) = (self.frames, self.shares);
+        let mut used = used;
+        if let Some(near) = &mut self.near {
+            let taken = match self.addresses {
+                Addresses::AsTraced | Addresses::Wrapped => {
+                    let page = match self.addresses {
+                        Addresses::Wrapped => page % (frames + near.frames).max(1),
+                        _ => page,
+                    };
+                    let beyond = page.checked_sub(frames);
+                    beyond
+                        .filter(|beyond| *beyond < near.frames)
+                        .map(|beyond| near.first + beyond)
+                }
+                _ => near.frame(page, used),
+            };
+            if let Some(frame) = taken {
+                return Ok(frame);
+            }
+            used -= near.used;
+        }
         let next = || (used + self.skew) % frames;
         let frame = match self.addresses {
             Addresses::AsTraced if page < frames => page,
             Addresses::AsTraced => {
                 return Err(OutOfMemory::Beyond {
                     address: page.saturating_mul(4096),
-                    capacity: frames * 4096,
+                    capacity: (frames + self.near_frames()) * 4096,
                     shares,
                 });
             }
+            Addresses::Wrapped if self.near.is_some() => page % (frames + self.near_frames()),
             Addresses::Wrapped if frames > 0 => page % frames,
             _ if used >= frames => return Err(OutOfMemory::Frames { frames, shares }),
             Addresses::Scattered => scattered(next(), frames),

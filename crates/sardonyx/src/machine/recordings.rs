@@ -6,7 +6,7 @@ use super::{
 };
 use crate::config::Machine;
 use crate::line::LINE_BYTES;
-use crate::medium::params::{ADDRESSES, ARRIVALS, Addresses, COPIES_SKEW, Moments};
+use crate::medium::params::{ADDRESSES, ARRIVALS, Addresses, Moments};
 use crate::memory::Memory;
 use crate::trace::{Arrivals, GapUnit, Level, Source};
 
@@ -53,7 +53,9 @@ pub fn check(machine: &Machine, source: Source, copies: u32) -> Result<(), RunEr
     if addresses(machine, &source) != Addresses::AsTraced {
         return Ok(());
     }
-    let frames = machine.engine.medium.geometry.lines() / PAGE_LINES / u64::from(copies.max(1));
+    let all = [machine.engine.medium.geometry.lines(), machine.near_lines()];
+    let shares = u64::from(copies.max(1));
+    let frames: u64 = all.map(|lines| lines / PAGE_LINES / shares).iter().sum();
     let lines = frames * PAGE_LINES;
     let trace = source.name().to_owned();
     match source.first_beyond(lines)? {
@@ -82,8 +84,6 @@ pub fn system(
 ) -> Result<System<'static>, RunError> {
     let at_the_core = sources.iter().any(|s| s.provenance().level == Level::Cpu);
     let machine = &machine.with_cores(sources.len());
-    let lines = machine.engine.medium.geometry.lines();
-    let skew = machine.settings.get(&COPIES_SKEW);
     let (of, distinct) = (sources.len() as u32, options.distinct);
     let mut agents: Vec<Box<dyn Agent>> = Vec::new();
     let mut spaces = Vec::new();
@@ -91,7 +91,7 @@ pub fn system(
         let copy = core as u32;
         let copies = Copies { copy, of, distinct };
         let addresses = addresses(machine, &source);
-        spaces.push(copies.space(lines, addresses, skew));
+        spaces.push(copies.space(machine, addresses));
         agents.push(match at_the_core {
             true => {
                 let ops = Box::new(TraceOps::new(source, copies)?);
@@ -128,15 +128,13 @@ pub fn by_thread(
 ) -> Result<System<'static>, RunError> {
     let (of, distinct) = (sources.len() as u32, options.distinct);
     let machine = &machine.with_cores(sources.len() * threads.number());
-    let lines = machine.engine.medium.geometry.lines();
-    let skew = machine.settings.get(&COPIES_SKEW);
     let mut agents: Vec<Box<dyn Agent>> = Vec::new();
     let mut spaces = Vec::new();
     for (copy, source) in sources.into_iter().enumerate() {
         let copy = copy as u32;
         let copies = Copies { copy, of, distinct };
         let (first, trace) = (agents.len(), source.name().to_owned());
-        let mut frames = copies.frames(lines, addresses(machine, &source), skew);
+        let mut frames = copies.frames(machine, addresses(machine, &source));
         let taken = threads.touch(&mut frames);
         taken.map_err(|why| RunError::Memory { trace, why })?;
         spaces.push(AddressSpace::Framed(frames));

@@ -144,8 +144,10 @@ fn known_design(name: &str) -> Option<&'static str> {
 
 mechanisms! {
     NEAR_HIT = "reads that the near cache answered", least 30;
-    NEAR_VICTIM = "dirty lines that left the near cache", least 30;
-    NEAR_FLUSHED = "flushes that went through the near cache", least 30;
+    NEAR_VICTIM = "dirty lines that left the near cache", least 30,
+        under |settings| settings.get(&WRITES) != Writes::Through;
+    NEAR_FLUSHED = "flushes that went through the near cache", least 30,
+        under |settings| settings.get(&WRITES) != Writes::Stop;
 }
 
 /// The crash explorer's knowledge of a cache before the persistent medium.
@@ -155,6 +157,14 @@ pub static PART: Part = Part {
     tries: MECHANISMS,
     limits: &[],
 };
+
+/// Lines of a near medium of so many that are used.
+pub fn used(settings: &Settings, lines: u64) -> u64 {
+    match settings.get(&LINES) {
+        0 => lines,
+        used => used.min(lines),
+    }
+}
 
 /// The prefix of the near medium's own parameters.
 pub const PREFIX: &str = "near.";

@@ -71,7 +71,8 @@ impl Memory {
     /// the line was never written.
     pub fn read(&mut self, request: Request, now: Time, line: Logical, class: Class) -> Fetched {
         self.ask(Asked::Read(line));
-        let (controller, link) = (&mut self.controller, self.engine.has_link());
+        let link = self.crosses(line);
+        let controller = &mut self.controller;
         let mut got = At::past(None);
         self.engine.admit(request, now, |plan| {
             if link {
@@ -109,7 +110,8 @@ impl Memory {
     pub fn write(&mut self, request: Request, now: Time, write: Write<Logical>) {
         self.ask(Asked::Write(write.at));
         self.wrote(write.at, write.data.value);
-        let (controller, link) = (&mut self.controller, self.engine.has_link());
+        let link = self.crosses(write.at);
+        let controller = &mut self.controller;
         self.engine.admit(request, now, |plan| {
             across(link, Message::Write, plan, |plan| {
                 controller.write(write, plan)
@@ -121,7 +123,8 @@ impl Memory {
     pub fn write_announced(&mut self, request: Request, now: Time, write: Write<Logical>) {
         self.ask(Asked::Write(write.at));
         self.wrote(write.at, write.data.value);
-        let (controller, link) = (&mut self.controller, self.engine.has_link());
+        let link = self.crosses(write.at);
+        let controller = &mut self.controller;
         self.engine.admit_announced(request, now, |plan| {
             plan.handled(write.at, write.data.value, write.class, write.order);
             across(link, Message::Write, plan, |plan| {
@@ -133,7 +136,8 @@ impl Memory {
     /// Writes the metadata of `line` back. The acceptance will be among [`Memory::acceptances`].
     pub fn persist_metadata(&mut self, request: Request, now: Time, line: Logical) {
         self.ask(Asked::Metadata(line));
-        let (controller, link) = (&mut self.controller, self.engine.has_link());
+        let link = self.crosses(line);
+        let controller = &mut self.controller;
         self.engine.admit_announced(request, now, |plan| {
             across(link, Message::Read, plan, |plan| {
                 controller.persist_metadata(line, Step::PAST, plan)
@@ -164,6 +168,12 @@ impl Memory {
         if let Some(checks) = &mut self.checks {
             checks.wrote(line, data);
         }
+    }
+
+    /// Whether requests for `line` cross a link: there is one, and the line does not lie on this side of it.
+    #[inline]
+    fn crosses(&self, line: Logical) -> bool {
+        self.engine.has_link() && !self.controller.is_near(line)
     }
 
     #[inline]

@@ -113,7 +113,8 @@ impl Untimed {
     /// them.
     pub fn left(&self) -> Image {
         let mut image = self.image().copy();
-        for (place, line, beside) in self.overlaid() {
+        image.lose_near();
+        for (place, line, beside) in self.overlaid().filter(|(place, ..)| !place.is_near()) {
             image.write(place, &line, 0xff, beside);
         }
         for write in self.asked().registers() {
@@ -127,10 +128,11 @@ impl Untimed {
         self.plan.steps.upcoming().0
     }
 
-    /// The writes over the image, from the one numbered `from` on.
+    /// The writes over the image that a power cut leaves, from the one numbered `from` on.
     pub fn writes(&self, from: u64) -> impl Iterator<Item = MediumWrite> {
         let writes = self.plan.steps.since(from);
-        let writes = writes.filter(|(_, record)| record.action == Action::Accept);
+        let writes = writes
+            .filter(|(_, one)| one.action == Action::Accept && !Place(one.place).is_near());
         writes.map(|(step, record)| {
             let payload = self.plan.contents.overlay.payload(record.link as u32);
             MediumWrite::new(step.0, Place(record.place), payload)

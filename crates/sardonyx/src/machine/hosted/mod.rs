@@ -26,7 +26,7 @@ use super::{AddressSpace, Caches, Copies, CoreFigures, PageTable, noise};
 use crate::config::Machine;
 use crate::line::{Line, Logical, ZERO_LINE};
 use crate::medium::image::Image;
-use crate::medium::params::{ADDRESSES, Addresses, COPIES_SKEW, CachesParams};
+use crate::medium::params::{ADDRESSES, Addresses, CachesParams};
 use crate::memory::Memory;
 use crate::plan::journal::Journal;
 use crate::units::Time;
@@ -179,9 +179,7 @@ fn space(machine: &Machine, options: &HostOptions, source: usize) -> AddressSpac
         of: options.sources as u32,
         distinct: 0.0,
     };
-    let skew = machine.settings.get(&COPIES_SKEW);
-    let lines = machine.engine.medium.geometry.lines();
-    copies.space(lines, addresses, skew)
+    copies.space(machine, addresses)
 }
 
 impl Unwritten {

@@ -7,10 +7,11 @@ use std::collections::VecDeque;
 
 use sardonyx_base::random::{SplitMix64, mix};
 
+use crate::config::Machine;
 use crate::line::{Line, Virtual, ZERO_LINE};
 use crate::machine::error::{RunError, TraceUse};
 use crate::machine::page_table::{AddressSpace, PageFrames};
-use crate::medium::params::Addresses;
+use crate::medium::params::{Addresses, COPIES_SKEW};
 use crate::stats::Direction;
 use crate::trace::{CLOCK_REMEDY, GapUnit, Op, Record, Source, TraceError};
 
@@ -66,21 +67,18 @@ impl Copies {
         distinct: 0.0,
     };
 
-    /// The copy's share of a machine with `capacity_lines` lines. Its first page lies `skew` further into the share
-    /// than that of the copy before.
-    pub fn space(self, capacity_lines: u64, addresses: Addresses, skew: u64) -> AddressSpace {
-        AddressSpace::Framed(self.frames(capacity_lines, addresses, skew))
+    /// The copy's share of a machine's memory. Its first page lies further into the share than that of the copy before,
+    /// as the machine says.
+    pub fn space(self, machine: &Machine, addresses: Addresses) -> AddressSpace {
+        AddressSpace::Framed(self.frames(machine, addresses))
     }
 
-    pub(in crate::machine) fn frames(
-        self,
-        capacity_lines: u64,
-        addresses: Addresses,
-        skew: u64,
-    ) -> PageFrames {
-        let frames = PageFrames::share(capacity_lines, self.copy, self.of);
+    pub(in crate::machine) fn frames(self, machine: &Machine, addresses: Addresses) -> PageFrames {
+        let lines = machine.engine.medium.geometry.lines();
+        let skew = machine.settings.get(&COPIES_SKEW);
+        let frames = PageFrames::share(lines, self.copy, self.of);
         let frames = frames.skewed(u64::from(self.copy) * skew);
-        frames.placed(addresses)
+        frames.placed(addresses).beside(machine)
     }
 
     pub(super) fn own(self) -> Option<OwnContents> {
