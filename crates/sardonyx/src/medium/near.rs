@@ -158,6 +158,11 @@ pub static PART: Part = Part {
     limits: &[],
 };
 
+/// Whether a line that no cache of the processor has may be newer near than in the persistent medium.
+pub fn flushes_below(settings: &Settings) -> bool {
+    (CACHE.met)(settings) && settings.get(&WRITES) == Writes::Back
+}
+
 /// Lines of a near medium of so many that are used.
 pub fn used(settings: &Settings, lines: u64) -> u64 {
     match settings.get(&LINES) {

@@ -2,6 +2,7 @@
 
 use super::int;
 use crate::mechanisms::mechanisms;
+use crate::medium::near;
 use crate::settings::{Allowed, Setting, Value, Word, keys, section, words};
 
 /// The choice of the queued request that goes next.
@@ -85,7 +86,9 @@ section! {
 }
 
 mechanisms! {
-    JOINED_EVICTION = "joined evictions", least 30, by &Queues::SHORT;
+    // A cache before the medium is asked itself for what has left the processor unflushed.
+    JOINED_EVICTION = "joined evictions", least 30, by &Queues::SHORT,
+        under |settings| !near::flushes_below(settings);
     MERGE = "merges in queues", least 30, by &Queues::SHORT;
     FORWARD = "forwarded reads", least 30, by &Queues::SHORT;
 }
