@@ -7,13 +7,16 @@ pub use sardonyx_trace::line::{ByteAddr, LINE_BYTES, Line, Virtual, ZERO_LINE};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Logical(pub u64);
 
-/// A line number in the medium: what a mapping layer gives. A line of the near medium has its bit set.
+/// A line number in the medium: what a mapping layer gives. Lines of the near medium have a bit set, and one more if they
+/// survive a power cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place(pub u64);
 
 impl Place {
     /// The bit of the near medium's lines.
     pub const NEAR: u64 = 1 << 60;
+    /// The bits of the near medium's lines where reserve power saves them.
+    pub const NEAR_SAVED: u64 = Place::NEAR | 1 << 59;
 
     /// Whether the line lies in the near medium.
     #[inline]
@@ -21,10 +24,16 @@ impl Place {
         self.0 & Place::NEAR != 0
     }
 
+    /// Whether a power cut loses the line whatever the platform drains.
+    #[inline]
+    pub fn is_lost(self) -> bool {
+        self.0 & Place::NEAR_SAVED == Place::NEAR
+    }
+
     /// The line's number in its medium.
     #[inline]
     pub fn in_medium(self) -> u64 {
-        self.0 & !Place::NEAR
+        self.0 & !Place::NEAR_SAVED
     }
 }
 

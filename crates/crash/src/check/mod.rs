@@ -29,6 +29,7 @@ use crate::platform::{Changed, Survivors, Tear, Whole};
 use crate::violation::{Kind, Tally, Violation};
 use sardonyx::controller::Controller;
 use sardonyx::controller::layers::{Guarantee, Placement};
+use sardonyx::controller::near::Slots;
 use sardonyx::line::Place;
 use sardonyx::machine::UntimedMemory;
 use sardonyx::plan::journal::{Event, Mark};
@@ -88,8 +89,11 @@ pub struct Checker<'h> {
     pending: BTreeSet<u32>,
     /// The mapping table as the image has it; `None` if it cannot be read, or if lines tear or move.
     mapped: Option<Mapped>,
-    /// The lines that the last event may have changed according to the table.
+    /// The lines that the last event may have changed according to the table, or to a near cache.
     about: Vec<u64>,
+    /// The slots of a cache that a power cut leaves, and the line last seen in each.
+    slots: Option<Slots>,
+    held: FxHashMap<Place, u64>,
     changed: Vec<Changed>,
     /// The torn lines of this cut as they are whole, to mend them after the check.
     torn: Vec<Whole>,
@@ -122,6 +126,8 @@ impl<'h> Checker<'h> {
             fault: None,
         };
         let image = history.image.copy();
+        let slots = Slots::saved(&history.machine.settings);
+        let held = slots.as_ref().map_or_else(FxHashMap::default, |slots| slots.all(&image));
         let is_torn = platform.tears() || options.tear == Tear::Words;
         let levelling = history.levelling();
         let is_moved = levelling.is_some();
@@ -145,6 +151,8 @@ impl<'h> Checker<'h> {
             pending: BTreeSet::new(),
             mapped,
             about: Vec::new(),
+            slots,
+            held,
             changed: Vec::new(),
             torn: Vec::new(),
             ended: None,
@@ -230,6 +238,7 @@ impl<'h> Checker<'h> {
             let image = self.survivors.untimed.image();
             mapped.follow(self.history, image, &self.changed, &mut self.about);
         }
+        self.follow_slots();
         let journal = &self.history.journal;
         match event {
             Event::Accepted(index) => {
@@ -275,6 +284,23 @@ impl<'h> Checker<'h> {
         }
     }
 
+    /// Notes the lines that come into slots of a near cache, and those that were there.
+    fn follow_slots(&mut self) {
+        let Some(slots) = &self.slots else { return };
+        let image = self.survivors.untimed.image();
+        for change in &self.changed {
+            let Changed::Words(place, _) = *change else {
+                continue;
+            };
+            let held = slots.held(place, image.sideband(place));
+            let before = match held {
+                Some(line) => self.held.insert(place, line.0),
+                None => self.held.remove(&place),
+            };
+            self.about.extend(held.map(|line| line.0).into_iter().chain(before));
+        }
+    }
+
     /// Allows the transactions that commit at this instant: what happens on chip at one instant is drained as one, and
     /// a log that is truncated here commits a transaction whose mark comes with it.
     fn allow_instant(&mut self) {
@@ -302,8 +328,8 @@ impl<'h> Checker<'h> {
 
     fn affected(&self) -> BTreeSet<u64> {
         let mut lines: BTreeSet<u64> = self.stored.iter().copied().collect();
+        lines.extend(&self.about);
         if self.mapped.is_some() {
-            lines.extend(&self.about);
             return lines;
         }
         for change in &self.changed {

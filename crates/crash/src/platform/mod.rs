@@ -225,6 +225,9 @@ impl<'h> Survivors<'h> {
                 let Changed::Words(place, _) = *change else {
                     continue;
                 };
+                if place.is_near() {
+                    continue; // no integrity there
+                }
                 if self.drains_chip {
                     integrity.dumped(place, places);
                 }

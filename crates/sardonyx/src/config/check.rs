@@ -5,7 +5,7 @@ use crate::controller::designs;
 use crate::line::LINE_BYTES;
 use crate::medium::cells::Coding;
 use crate::medium::mapping::Field;
-use crate::medium::near::{FORM, Form};
+use crate::medium::near::{FORM, Form, SURVIVES, TABLES, Tables, counted_on};
 use crate::medium::params::MAX_BANKS;
 use crate::medium::pausing::POLICY;
 use crate::settings::CacheParams;
@@ -193,6 +193,13 @@ fn near(machine: &Machine, layers: &Layers) -> Result<()> {
             &["near.medium.buffer.blocks", "near.medium.cells.coding", FORM.name()],
             "the near medium has cells or a buffer".to_owned(),
             "name a machine of DRAM, such as near.extends=ddr4-2400",
+        ));
+    }
+    if machine.settings.get(&TABLES) != Tables::None && !counted_on(&machine.settings) {
+        return Err(layers.fault(
+            &[TABLES.name(), SURVIVES.name()],
+            "a power cut loses the near medium, and no line is found or decrypted again without its table".to_owned(),
+            "set near.survives=yes, a module that reserve power saves, or leave the tables where they are",
         ));
     }
     if machine.engine.link.is_some() && machine.settings.get(&FORM) == Form::Cache {

@@ -70,6 +70,8 @@ static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         std::slice::from_ref(&PROGRAMS_SKEW.row),
         std::slice::from_ref(&near::FORM.row),
         std::slice::from_ref(&near::DESIGN.row),
+        std::slice::from_ref(&near::SURVIVES.row),
+        std::slice::from_ref(&near::TABLES.row),
         std::slice::from_ref(&near::LINES.row),
         std::slice::from_ref(&near::WRITES.row),
         std::slice::from_ref(&near::FILLS.row),

@@ -10,7 +10,7 @@ use super::near::Near;
 use super::{Controller, integrity, logging, mapping};
 use crate::mechanisms::{self, Mechanism};
 use crate::medium::layout::Layout;
-use crate::medium::near::{self, Form, Writes};
+use crate::medium::near::{self, Form, Tables, Writes};
 use crate::medium::params::{self, Geometry, Unit};
 use crate::medium::parts;
 use crate::names::did_you_mean;
@@ -145,6 +145,10 @@ pub struct Stack {
     pub integrity: &'static Integrity,
     /// What a cache before the medium does with writes; it passes all on where there is no cache.
     pub before: Writes,
+    /// Whether the machine counts on a near medium after a power cut, and whether that medium has no counters to lose.
+    pub near_survives: bool,
+    /// Whether the near medium's lines lie there in clear.
+    pub near_is_plain: bool,
 }
 
 impl Stack {
@@ -166,6 +170,8 @@ impl Stack {
                 policy: policies().find(|known| known.about.name == policy)?,
                 integrity: integrities().find(|known| known.about.name == integrity)?,
                 before: Writes::Through,
+                near_survives: false,
+                near_is_plain: true,
             })
         };
         layers().ok_or_else(|| unknown(name))
@@ -180,12 +186,22 @@ impl Stack {
         if settings.get(&near::FORM) == Form::Cache {
             stack.before = settings.get(&near::WRITES);
         }
+        stack.near_survives = near::counted_on(settings);
+        stack.near_is_plain = settings.get(&near::DESIGN).0 == "no-encryption";
         let mut layout = Layout::new(1);
         if settings.get(&ENABLED) {
             (stack.policy.build)(settings, &mut layout);
         }
         if let Some(what) = stack.mapping.beside {
             layout.keep_beside(what);
+        }
+        let tables = settings.get(&near::TABLES);
+        if tables != Tables::None && stack.integrity.about.name != integrity::DEFAULT {
+            return Err(UnknownDesign {
+                under: " cannot stand with near.tables".to_owned(),
+                name: name.into(),
+                remedy: "an integrity knows lines of the persistent medium alone: leave near.tables out".to_owned(),
+            });
         }
         let policy = stack.policy.about.name;
         match integrity::fits(stack.integrity, policy, &layout, settings) {
@@ -212,12 +228,17 @@ impl Stack {
     pub fn build(&self, settings: &Settings, layout: &mut Layout) -> Controller {
         layout.lie_as(settings);
         layout.extend_data((self.logging.lines)(settings));
+        let tables = settings.get(&near::TABLES);
+        layout.reserve_near(matches!(tables, Tables::Counters | Tables::All));
         let below = match settings.get(&ENABLED) {
             true => (self.policy.build)(settings, layout),
             false => none::build(),
         };
+        layout.reserve_near(matches!(tables, Tables::Mappings | Tables::All));
         let mapping = (self.mapping.build)(settings, below, layout);
+        layout.reserve_near(tables == Tables::All);
         let top = (self.logging.build)(settings, mapping, layout);
+        layout.reserve_near(false);
         let guard = (self.integrity.build)(settings, layout);
         let levelling = StartGap::from_settings(settings, layout);
         let near = near::settings(settings).map(|own| self.near(&own, settings, layout));
@@ -244,6 +265,9 @@ impl Stack {
     pub fn guarantee(&self) -> Guarantee {
         let own = (self.logging.guarantee)((self.mapping.guarantee)(self.policy.guarantee));
         match self.before {
+            // Lines near are as safe as those of their own design.
+            _ if self.near_survives && self.near_is_plain => own,
+            _ if self.near_survives => Guarantee::Nothing,
             Writes::Through => own,
             Writes::Back if self.keeps_log() => own,
             Writes::Back => own.on_demand(),

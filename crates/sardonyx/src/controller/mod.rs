@@ -294,6 +294,9 @@ impl Controller {
     /// Has each layer learn from the medium's bytes what a fresh controller must know, from the bottom up, so that a
     /// layer may read through those below it.
     pub fn recover(&mut self, plan: &mut Plan) {
+        if let Some(near) = &mut self.near {
+            near.recover(plan);
+        }
         self.recover_integrity(plan);
         self.recover_layers(plan);
     }

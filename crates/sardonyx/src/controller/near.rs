@@ -10,9 +10,11 @@ use rustc_hash::FxHashMap;
 use super::{Class, Controller, Persist, Write};
 use crate::figures::{Amount, Figures, figures};
 use crate::line::{Line, Logical, Place, ZERO_LINE};
+use crate::medium::image::Image;
 use crate::medium::near::{
-    FILLS, FORM, Form, NEAR_FLUSHED, NEAR_HIT, NEAR_VICTIM, WRITES, Writes, used,
+    self, FILLS, FORM, Form, NEAR_FLUSHED, NEAR_HIT, NEAR_VICTIM, WRITES, Writes, bits, counted_on, used,
 };
+use crate::medium::params::Geometry;
 use crate::plan::{At, Fetched, Plan, Step, Stored};
 use crate::settings::Settings;
 use crate::stats::Cause;
@@ -38,6 +40,40 @@ struct Tag {
     log: bool,
 }
 
+/// Which lines a cache holds that a power cut leaves, for readers of the medium's bytes.
+#[derive(Clone, Debug)]
+pub struct Slots {
+    lines: u64,
+}
+
+impl Slots {
+    /// The slots of a machine with these settings; `None` if it has no such cache.
+    pub fn saved(settings: &Settings) -> Option<Slots> {
+        let own = near::settings(settings)?;
+        let saved = settings.get(&FORM) == Form::Cache && bits(settings) == Place::NEAR_SAVED;
+        let lines = used(settings, Geometry::from_settings(&own).lines());
+        saved.then_some(Slots { lines })
+    }
+
+    /// The line that lies at `place` with `beside` beside it; `None` if none does, or if that is no slot.
+    pub fn held(&self, place: Place, beside: Option<[u8; 8]>) -> Option<Logical> {
+        let slot = Some(place.in_medium()).filter(|slot| place.is_near() && *slot < self.lines)?;
+        let bits = beside.map(u64::from_le_bytes).filter(|bits| bits & VALID != 0)?;
+        Some(Logical((bits >> FLAGS) * self.lines + slot))
+    }
+
+    /// The lines that all slots in `image` hold, by place.
+    pub fn all(&self, image: &Image) -> FxHashMap<Place, u64> {
+        let near = image.near().into_iter().flat_map(Image::with_sideband);
+        let places = near.map(|place| Place(place.0 | Place::NEAR_SAVED));
+        let held = places.filter_map(|place| {
+            let line = self.held(place, image.sideband(place))?;
+            Some((place, line.0))
+        });
+        held.collect()
+    }
+}
+
 const VALID: u64 = 1;
 const DIRTY: u64 = 2;
 const UNKNOWN: u64 = 4;
@@ -53,6 +89,10 @@ pub struct Near {
     form: Form,
     writes: Writes,
     fills_on_write: bool,
+    /// The bits of its places.
+    bits: u64,
+    /// Whether a line is safe once it is here.
+    is_safe: bool,
     /// Its lines, and the persistent medium's.
     lines: u64,
     far_lines: u64,
@@ -79,6 +119,8 @@ impl Near {
             form: settings.get(&FORM),
             writes,
             fills_on_write: settings.get(&FILLS),
+            bits: bits(settings),
+            is_safe: counted_on(settings),
             lines: used(settings, lines),
             far_lines,
             stack: Box::new(stack),
@@ -98,7 +140,7 @@ impl Near {
 
     /// Whether a line may be newer here than in the persistent medium, which a flush then has to reach.
     pub fn flushes_below(&self) -> bool {
-        self.form == Form::Cache && self.writes == Writes::Back
+        self.form == Form::Cache && self.writes == Writes::Back && !self.is_safe
     }
 
     fn beside(&self, line: Logical) -> Logical {
@@ -110,7 +152,7 @@ impl Near {
     }
 
     fn tag(&self, slot: Logical, plan: &mut Plan) -> Option<Tag> {
-        let beside = plan.in_near(|plan| plan.peek_sideband(Place(slot.0)));
+        let beside = plan.in_near(self.bits, |plan| plan.peek_sideband(Place(slot.0)));
         let bits = u64::from_le_bytes(beside?);
         (bits & VALID != 0).then(|| Tag {
             line: Logical((bits >> FLAGS) * self.lines + slot.0),
@@ -123,7 +165,7 @@ impl Near {
 
     fn get(&mut self, slot: Logical, after: Step, plan: &mut Plan) -> Fetched {
         let stack = &mut self.stack;
-        plan.in_near(|plan| stack.read(slot, Class::Data, after, plan))
+        plan.in_near(self.bits, |plan| stack.read(slot, Class::Data, after, plan))
     }
 
     /// Puts a line with its tag into its slot, not before `gate`.
@@ -144,7 +186,7 @@ impl Near {
             ..Write::new(slot, At::new(line, data.at))
         };
         let stack = &mut self.stack;
-        plan.in_near(|plan| {
+        plan.in_near(self.bits, |plan| {
             let stored = stack.write(write, plan);
             plan.put_beside_newest(Place(slot.0), bits.to_le_bytes());
             stored
@@ -160,9 +202,11 @@ impl Near {
         plan: &mut Plan,
     ) -> Stored {
         let data = got.value.expect("a dirty line was written");
+        // What was safe here has to be so there, before its place is taken.
+        let atomic = tag.atomic || self.is_safe;
         let (class, order) = (
             if tag.log { Class::Log } else { Class::Data },
-            if tag.atomic { Persist::CounterAtomic } else { Persist::Relaxed },
+            if atomic { Persist::CounterAtomic } else { Persist::Relaxed },
         );
         plan.handled(tag.line, &data, class, order);
         let write = Write {
@@ -184,12 +228,23 @@ impl Near {
         home
     }
 
-    /// Makes room in a slot, whose line has come with its tag.
-    fn expel(&mut self, tag: Option<Tag>, got: &Fetched, far: &mut Controller, plan: &mut Plan) {
-        if let Some(tag) = tag.filter(|tag| tag.dirty) {
-            self.victims += 1;
-            plan.exercise(&NEAR_VICTIM);
-            self.write_home(tag, got, far, plan);
+    /// Makes room in a slot, whose line has come with its tag. Returns the step after which the slot may be overwritten.
+    fn expel(
+        &mut self,
+        tag: Option<Tag>,
+        got: &Fetched,
+        far: &mut Controller,
+        plan: &mut Plan,
+    ) -> Step {
+        let Some(tag) = tag.filter(|tag| tag.dirty) else {
+            return got.at;
+        };
+        self.victims += 1;
+        plan.exercise(&NEAR_VICTIM);
+        let home = self.write_home(tag, got, far, plan);
+        match self.is_safe {
+            true => plan.both(got.at, home.accepted),
+            false => got.at,
         }
     }
 
@@ -231,8 +286,8 @@ impl Near {
         }
         let looked = self.get(slot, after, &mut plan.because(Cause::Near));
         let got = far.read(line, class, looked.at, plan);
-        self.expel(tag, &looked, far, plan);
-        self.fill(line, class, &got, looked.at, plan);
+        let room = self.expel(tag, &looked, far, plan);
+        self.fill(line, class, &got, room, plan);
         got
     }
 
@@ -256,7 +311,7 @@ impl Near {
             Form::Beside if self.has(write.at) => {
                 let own = write.to(self.beside(write.at));
                 let stack = &mut self.stack;
-                plan.in_near(|plan| stack.write(own, plan))
+                plan.in_near(self.bits, |plan| stack.write(own, plan))
             }
             Form::Beside | Form::None => far.write(write, plan),
             Form::Cache => self.cached_write(write, far, plan),
@@ -270,7 +325,7 @@ impl Near {
         self.written[usize::from(hit)] += 1;
         let through = match self.writes {
             Writes::Through => true,
-            Writes::Back => write.flushed,
+            Writes::Back => write.flushed && !self.is_safe,
             Writes::Stop => false,
         };
         // The persistent medium first: its steps are those of the request's own line.
@@ -287,10 +342,10 @@ impl Near {
                 // The whole line is overwritten, once it is there.
                 let known = got.value.or(Some(*write.data.value));
                 let got = Fetched { value: known, at: got.at };
-                self.expel(tag, &looked, far, plan);
-                room = self.fill(write.at, write.class, &got, looked.at, plan).done;
+                let free = self.expel(tag, &looked, far, plan);
+                room = self.fill(write.at, write.class, &got, free, plan).done;
             } else {
-                self.expel(tag, &looked, far, plan);
+                room = self.expel(tag, &looked, far, plan);
             }
         }
         let own = Tag {
@@ -333,7 +388,7 @@ impl Near {
     pub fn flush(&mut self, far: &mut Controller, plan: &mut Plan) {
         if self.form == Form::Cache {
             for slot in plan.near_sidebands() {
-                let slot = Logical(slot.in_medium());
+                let slot = Logical(slot);
                 let Some(tag) = self.tag(slot, plan).filter(|tag| tag.dirty) else {
                     continue;
                 };
@@ -344,7 +399,15 @@ impl Near {
             }
         }
         let stack = &mut self.stack;
-        plan.in_near(|plan| stack.flush(plan));
+        plan.in_near(self.bits, |plan| stack.flush(plan));
+    }
+
+    /// Has the near stack learn from what a power cut has left, if it leaves anything.
+    pub fn recover(&mut self, plan: &mut Plan) {
+        if self.bits == Place::NEAR_SAVED {
+            let stack = &mut self.stack;
+            plan.in_near(self.bits, |plan| stack.recover(plan));
+        }
     }
 
     /// See [`super::Layer::preload`].
@@ -366,14 +429,14 @@ impl Near {
         };
         if self.form == Form::Beside {
             let stack = &mut self.stack;
-            return plan.in_near(|plan| stack.preload(slot, data, plan));
+            return plan.in_near(self.bits, |plan| stack.preload(slot, data, plan));
         }
         // What the cache holds of it came from below, so both learn of it.
         if !far.preload(line, data, plan) {
             return false;
         }
         let bits = (line.0 / self.lines << FLAGS | VALID).to_le_bytes();
-        plan.in_near(|plan| plan.preload(Place(slot.0), Some(bits), |held| *held = *data));
+        plan.in_near(self.bits, |plan| plan.preload(Place(slot.0), Some(bits), |held| *held = *data));
         true
     }
 

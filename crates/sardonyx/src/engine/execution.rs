@@ -116,9 +116,9 @@ impl Engine {
     #[cold]
     pub(super) fn note_end(&mut self, step: Step, action: Action) {
         let now = self.now();
-        let is_near = Place(self.plan.steps.get(step).place).is_near();
+        let is_lost = Place(self.plan.steps.get(step).place).is_lost();
         self.plan.observers.tell(|one| match action {
-            Action::Store if is_near => {} // a power cut loses it whatever happens
+            Action::Store if is_lost => {} // in a power cut, whatever happens
             Action::Store => one.done(now, step.0 - 1),
             Action::Join | Action::Notify => one.ended(now, step),
             _ => {}
@@ -164,7 +164,7 @@ impl Engine {
     #[cold]
     pub(super) fn note_ready(&mut self, accept: Step, into: Option<Step>) {
         let now = self.now();
-        if Place(self.plan.steps.get(accept).place).is_near() {
+        if Place(self.plan.steps.get(accept).place).is_lost() {
             return;
         }
         let write = MediumWrite {
@@ -177,7 +177,7 @@ impl Engine {
     #[cold]
     pub(super) fn note_begun(&mut self, store: Step) {
         let now = self.now();
-        if Place(self.plan.steps.get(store).place).is_near() {
+        if Place(self.plan.steps.get(store).place).is_lost() {
             return;
         }
         let write = self.noted(store.accepted(), store);

@@ -237,8 +237,8 @@ impl Engine {
 
     fn accept_group(&mut self, group: u32, accept: impl Fn(&mut Engine, Step)) {
         let first = self.plan.groups[group as usize - 1].first();
-        let is_near = first.is_some_and(|step| Place(self.plan.steps.get(*step).place).is_near());
-        let told = self.plan.observers.closely() && !is_near;
+        let is_lost = first.is_some_and(|step| Place(self.plan.steps.get(*step).place).is_lost());
+        let told = self.plan.observers.closely() && !is_lost;
         if told {
             self.plan.observers.tell(|one| one.open_group());
         }

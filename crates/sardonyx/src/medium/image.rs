@@ -96,6 +96,8 @@ pub struct Image {
     spared: bool,
     /// The near medium's lines, by their numbers there; `None` before the first.
     near: Option<Box<Image>>,
+    /// Whether a power cut leaves them.
+    near_saved: bool,
 }
 
 impl Default for Image {
@@ -114,6 +116,7 @@ impl Default for Image {
             wear: Wear::default(),
             spared: false,
             near: None,
+            near_saved: false,
         }
     }
 }
@@ -143,6 +146,7 @@ impl Image {
                 ..Image::default()
             })
         };
+        self.near_saved = !place.is_lost();
         let near = self.near.get_or_insert_with(fresh);
         (near, Place(place.in_medium()))
     }
@@ -152,9 +156,11 @@ impl Image {
         self.near.as_deref()
     }
 
-    /// Loses the near medium's lines, as a power cut does.
+    /// Loses the near medium's lines, as a power cut does, unless reserve power saves them.
     pub fn lose_near(&mut self) {
-        self.near = None;
+        if !self.near_saved {
+            self.near = None;
+        }
     }
 
     /// Another array with the same bytes, not worn.
@@ -190,6 +196,7 @@ impl Image {
             wear: Wear::default(),
             spared: false,
             near: self.near.as_ref().map(|near| Box::new(near.copy())),
+            near_saved: self.near_saved,
         }
     }
 
@@ -489,7 +496,8 @@ impl Image {
             ..region.clone()
         };
         let places = near.written_in(&own).into_iter();
-        places.map(|place| Place(place.0 | Place::NEAR)).collect()
+        let bits = region.first.0 - region.first.in_medium();
+        places.map(|place| Place(place.0 | bits)).collect()
     }
 
     /// Iterates over the lines that have a sideband, in no order.

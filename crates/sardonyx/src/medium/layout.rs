@@ -4,7 +4,9 @@
 
 use std::ops::Range;
 
-use crate::line::{Line, Place};
+use super::near;
+use super::params::Geometry;
+use crate::line::{Line, Place, Tier};
 use crate::settings::{Settings, keys};
 
 keys! {
@@ -96,8 +98,10 @@ impl CounterLines {
 pub struct Layout {
     data_lines: u64,
     skew: u64,
-    next_dense: u64,
-    next_sparse: u64,
+    /// The next line of a region, and of one that is touched without order: in the persistent medium and in the near one.
+    next: [[u64; 2]; 2],
+    /// The medium in which regions are reserved now.
+    tier: Tier,
     regions: Vec<Region>,
     counters: Option<CounterLines>,
     beside: Option<&'static str>,
@@ -109,8 +113,8 @@ impl Layout {
         Layout {
             data_lines,
             skew: 0,
-            next_dense: data_lines.next_multiple_of(64),
-            next_sparse: SPARSE_START,
+            next: [[data_lines.next_multiple_of(64), SPARSE_START]; 2],
+            tier: Tier::Far,
             regions: Vec::new(),
             counters: None,
             beside: None,
@@ -121,13 +125,24 @@ impl Layout {
     pub fn lie_as(&mut self, settings: &Settings) {
         debug_assert!(self.regions.is_empty());
         self.skew = settings.get(&REGIONS_SKEW);
+        if let Some(near) = near::settings(settings) {
+            let (lines, bits) = (Geometry::from_settings(&near).lines(), near::bits(settings));
+            let data = near::used(settings, lines).next_multiple_of(64);
+            self.next[Tier::Near as usize] = [data, SPARSE_START].map(|first| bits | first);
+        }
+    }
+
+    /// Reserves regions from now on in the near medium, if `near`, or in the persistent one.
+    pub fn reserve_near(&mut self, near: bool) {
+        self.tier = if near { Tier::Near } else { Tier::Far };
     }
 
     /// Adds lines of data that a logging keeps for itself. Call it before any region is reserved.
     pub fn extend_data(&mut self, lines: u64) {
         debug_assert!(self.regions.is_empty() || lines == 0);
         self.data_lines += lines;
-        self.next_dense = self.next_dense.max(self.data_lines.next_multiple_of(64));
+        let [dense, _] = &mut self.next[Tier::Far as usize];
+        *dense = (*dense).max(self.data_lines.next_multiple_of(64));
     }
 
     /// Lines that hold data.
@@ -135,22 +150,24 @@ impl Layout {
         self.data_lines
     }
 
-    /// The end of all regions reserved so far, except those that are touched without order.
+    /// The end of all regions reserved so far in the persistent medium, except those that are touched without order.
     pub fn end(&self) -> u64 {
-        self.next_dense
+        self.next[Tier::Far as usize][0]
     }
 
     /// Reserves a region of `lines` lines.
     pub fn reserve(&mut self, name: &'static str, lines: u64) -> Region {
-        let first = self.next_dense + self.skew;
-        self.next_dense = first + lines.next_multiple_of(64);
+        let [dense, _] = &mut self.next[self.tier as usize];
+        let first = *dense + self.skew;
+        *dense = first + lines.next_multiple_of(64);
         self.push(name, first, lines)
     }
 
     /// Reserves a region of `lines` lines that are touched without order (a hash table).
     pub fn reserve_sparse(&mut self, name: &'static str, lines: u64) -> Region {
-        let first = self.next_sparse + self.skew;
-        self.next_sparse = first + lines;
+        let [_, sparse] = &mut self.next[self.tier as usize];
+        let first = *sparse + self.skew;
+        *sparse = first + lines;
         self.push(name, first, lines)
     }
 
@@ -168,6 +185,7 @@ impl Layout {
     pub fn name_of(&self, place: Place) -> (&'static str, u64) {
         match self.regions.iter().find(|region| region.contains(place)) {
             Some(region) => (region.name, place.0 - region.first.0),
+            None if place.is_near() => ("near", place.in_medium()),
             None => ("data", place.0),
         }
     }

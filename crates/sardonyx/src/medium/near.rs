@@ -6,6 +6,7 @@
 //! 2019; Hildebrand et al., ISPASS 2021). Left out: lines that were in the cache before the run, which begins cold.
 
 use super::parts::Part;
+use crate::line::Place;
 use crate::mechanisms::mechanisms;
 use crate::settings::{Allowed, Needs, Row, Setting, Settings, Value, keys, words};
 
@@ -36,6 +37,36 @@ pub enum Writes {
 }
 
 words!(Writes { "back" => Back, "through" => Through, "stop" => Stop });
+
+/// What a power cut leaves of the near medium.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Survives {
+    /// Nothing.
+    #[default]
+    No,
+    /// All that its queues and its array have: reserve power saves it, as in an NVDIMM-N.
+    Yes,
+    /// Nothing, though the machine counts on it: for the crash explorer to catch.
+    Claimed,
+}
+
+words!(Survives { "no" => No, "yes" => Yes, "claimed" => Claimed });
+
+/// The tables of the persistent medium's design that lie in the near medium.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tables {
+    /// None.
+    #[default]
+    None,
+    /// Encryption counters.
+    Counters,
+    /// Mappings, fingerprints and counts of references.
+    Mappings,
+    /// All, that of a log in hardware too.
+    All,
+}
+
+words!(Tables { "none" => None, "counters" => Counters, "mappings" => Mappings, "all" => All });
 
 /// Where pages of programs lie if there is memory of two kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,6 +113,13 @@ keys! {
     FORM: Form = word("near.form", "none"),
         Source("the machines of the papers have one medium"),
         "A second medium that a power cut loses: none, a cache before the persistent one, or memory beside it";
+    SURVIVES: Survives = word("near.survives", "no"),
+        Source("DRAM; yes as NVDIMM-N, whose module saves all of it on reserve power (JEDEC JESD245)"),
+        "Whether the near medium outlives a power cut; claimed: it does not, and the machine counts on it, which the \
+         crash explorer catches" needs NEAR;
+    TABLES: Tables = word("near.tables", "none"),
+        Source("ESD and SCA have their tables in the persistent medium"),
+        "Tables of the persistent medium's design that lie in the near one, which has to survive a power cut" needs NEAR;
     LINES: u64 = int("near.lines", (0, MOST_LINES), 0),
         Source("all that the near medium has"),
         "Lines of the near medium that are used; 0 for all" needs NEAR
@@ -147,7 +185,7 @@ mechanisms! {
     NEAR_VICTIM = "dirty lines that left the near cache", least 30,
         under |settings| settings.get(&WRITES) != Writes::Through;
     NEAR_FLUSHED = "flushes that went through the near cache", least 30,
-        under |settings| settings.get(&WRITES) != Writes::Stop;
+        under |settings| settings.get(&WRITES) == Writes::Through || flushes_below(settings);
 }
 
 /// The crash explorer's knowledge of a cache before the persistent medium.
@@ -158,9 +196,22 @@ pub static PART: Part = Part {
     limits: &[],
 };
 
+/// Whether the machine counts on the near medium after a power cut.
+pub fn counted_on(settings: &Settings) -> bool {
+    (NEAR.met)(settings) && settings.get(&SURVIVES) != Survives::No
+}
+
+/// The bits of the near medium's places.
+pub fn bits(settings: &Settings) -> u64 {
+    match settings.get(&SURVIVES) {
+        Survives::Yes => Place::NEAR_SAVED,
+        Survives::No | Survives::Claimed => Place::NEAR,
+    }
+}
+
 /// Whether a line that no cache of the processor has may be newer near than in the persistent medium.
 pub fn flushes_below(settings: &Settings) -> bool {
-    (CACHE.met)(settings) && settings.get(&WRITES) == Writes::Back
+    (CACHE.met)(settings) && settings.get(&WRITES) == Writes::Back && !counted_on(settings)
 }
 
 /// Lines of a near medium of so many that are used.

@@ -71,7 +71,7 @@ pub struct Plan {
     pub(crate) schedule: Schedule,
     pub(crate) now: Time,
     purpose: Purpose,
-    /// The bit of the medium whose layers are at work: 0, or [`Place::NEAR`].
+    /// The bits of the medium whose layers are at work: 0 for the persistent one.
     medium: u64,
     /// The guard between the layers and the medium. It is away while it is at work itself.
     pub(crate) guard: Option<Box<dyn Guard>>,
@@ -120,9 +120,9 @@ impl Plan {
         self.now
     }
 
-    /// Has layers of the near medium do something: their places lie there.
-    pub(crate) fn in_near<T>(&mut self, act: impl FnOnce(&mut Plan) -> T) -> T {
-        self.medium = Place::NEAR;
+    /// Has layers of the near medium, whose places have the bits `near`, do something.
+    pub(crate) fn in_near<T>(&mut self, near: u64, act: impl FnOnce(&mut Plan) -> T) -> T {
+        self.medium = near;
         let done = act(self);
         self.medium = 0;
         done

@@ -52,12 +52,12 @@ impl Plan {
         if let Some(guard) = &mut self.guard {
             guard.sealed(place, counter);
         }
-        if self.medium != 0 {
-            return; // what a power cut loses anyway
+        if Place(self.medium).is_lost() {
+            return;
         }
         let sealed = Sealed {
             order: stored.accepted.0,
-            place,
+            place: Place(place.0 | self.medium),
             counter,
             paired_with: paired.map(|counter| counter.accepted.0),
         };
@@ -109,15 +109,15 @@ impl Plan {
         ripe: Step,
         (domain, unlocked): (Domain, &[Logical]),
     ) -> Step {
-        if !self.observers.closely() || self.medium != 0 {
+        if !self.observers.closely() || Place(self.medium).is_lost() {
             return ripe;
         }
         let after = [ripe, Step::PAST, Step::PAST];
         let step = self.steps.create(Action::Join, self.purpose, after, false);
         let write = MediumWrite {
             order: step.0,
-            place,
-            at: place,
+            place: Place(place.0 | self.medium),
+            at: Place(place.0 | self.medium),
             moved: Moved::default(),
             line: *line,
             words: (bytes.start / 8..=(bytes.end - 1) / 8).fold(0, |all, word| all | 1 << word),

@@ -150,16 +150,16 @@ impl Plan {
         places.map(|place| Place(place.in_medium())).collect()
     }
 
-    /// The near medium's lines with a sideband, in order.
-    pub(crate) fn near_sidebands(&self) -> Vec<Place> {
-        let near = |place: &Place| place.is_near();
-        let mut places: Vec<Place> = self.contents.overlay.written().filter(near).collect();
+    /// The near medium's lines with a sideband, in order: their numbers there.
+    pub(crate) fn near_sidebands(&self) -> Vec<u64> {
+        let written = self.contents.overlay.written().filter(|place| place.is_near());
+        let mut lines: Vec<u64> = written.map(Place::in_medium).collect();
         if let Some(image) = self.contents.image.near() {
-            places.extend(image.with_sideband().map(|place| Place(place.0 | Place::NEAR)));
+            lines.extend(image.with_sideband().map(|place| place.0));
         }
-        places.sort_unstable();
-        places.dedup();
-        places
+        lines.sort_unstable();
+        lines.dedup();
+        lines
     }
 
     /// The number of lines with a sideband, and the greatest sideband as a number.

@@ -114,7 +114,7 @@ impl Untimed {
     pub fn left(&self) -> Image {
         let mut image = self.image().copy();
         image.lose_near();
-        for (place, line, beside) in self.overlaid().filter(|(place, ..)| !place.is_near()) {
+        for (place, line, beside) in self.overlaid().filter(|(place, ..)| !place.is_lost()) {
             image.write(place, &line, 0xff, beside);
         }
         for write in self.asked().registers() {
@@ -132,7 +132,7 @@ impl Untimed {
     pub fn writes(&self, from: u64) -> impl Iterator<Item = MediumWrite> {
         let writes = self.plan.steps.since(from);
         let writes = writes
-            .filter(|(_, one)| one.action == Action::Accept && !Place(one.place).is_near());
+            .filter(|(_, one)| one.action == Action::Accept && !Place(one.place).is_lost());
         writes.map(|(step, record)| {
             let payload = self.plan.contents.overlay.payload(record.link as u32);
             MediumWrite::new(step.0, Place(record.place), payload)
