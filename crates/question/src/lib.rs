@@ -142,10 +142,29 @@ pub fn read<T: Question>(json: &str) -> Result<T, String> {
         (name.clone(), said)
     });
     let names = Given(names.collect());
-    let question: T =
-        serde_json::from_value(Value::Object(given)).map_err(|error| error.to_string())?;
+    let given = Value::Object(set_keys(given, &fields));
+    let question: T = serde_json::from_value(given).map_err(|error| error.to_string())?;
     question.check(&names)?;
     Ok(question)
+}
+
+/// Puts options that are keys of the machine among the pairs of `set`. What `set` says itself comes after them, and counts.
+fn set_keys(mut given: Map<String, Value>, fields: &Map<String, Value>) -> Map<String, Value> {
+    for (name, field) in fields {
+        let key = field.get("sets").and_then(Value::as_str);
+        let Some((key, value)) = key.and_then(|key| Some((key, given.remove(name)?))) else {
+            continue;
+        };
+        let Some(value) = value.as_str().map(str::to_owned) else {
+            continue;
+        };
+        match given.entry("set").or_insert_with(|| Value::Array(Vec::new())) {
+            Value::Object(pairs) => _ = pairs.entry(key).or_insert(Value::String(value)),
+            Value::Array(pairs) => pairs.insert(0, Value::String(format!("{key}={value}"))),
+            _ => {}
+        }
+    }
+    given
 }
 
 fn option(name: &str) -> String {

@@ -210,9 +210,17 @@ fn a_changed_clock_rounds_inherited_nanoseconds_anew() {
 #[test]
 fn the_flat_map_has_every_key() {
     let parameters = load("esd").parameters();
+    let two = Machine::load("esd", &[("near.extends", "hbm2")]).unwrap();
+    let both = two.parameters();
     for key in keys() {
-        assert!(parameters.contains_key(key.name), "{}", key.name);
+        let near = key.name.starts_with("near.medium.");
+        assert_eq!(parameters.contains_key(key.name), !near, "{}", key.name);
+        // A threshold of a scheduler that hbm2 has not.
+        let none = key.name == "near.medium.queues.starvation";
+        assert_eq!(both.contains_key(key.name), !none, "{}", key.name);
     }
+    assert_eq!(both["near.medium.geometry.channels"], 16);
+    assert_eq!(two, Machine::parse(&two.to_toml(), "again").unwrap());
     assert_eq!(parameters["units.aes.latency_ns"], 40.0);
     assert_eq!(parameters["esd.collision"], "keep");
     assert_eq!(parameters["cores"], 1);

@@ -22,6 +22,7 @@ class Compare(Asked):
     designs: tuple[str, ...]
     machine: str
     set: tuple[tuple[str, str], ...]
+    near: str | None
     limit: int | None
     addresses: str | None
     arrivals: str | None
@@ -75,6 +76,7 @@ class CrashOnce(Asked):
     seed: int
     machine: str
     set: tuple[tuple[str, str], ...]
+    near: str | None
     no_log: bool
     tear: Literal["lines", "words"]
     attack: bool | None
@@ -101,6 +103,7 @@ class CrashRun(Asked):
     seed: int
     machine: str
     set: tuple[tuple[str, str], ...]
+    near: str | None
     no_log: bool
     tear: Literal["lines", "words"]
     attack: bool | None
@@ -218,6 +221,7 @@ class Curve(Asked):
     measured: str | None
     in_order: bool
     set: tuple[tuple[str, str], ...]
+    near: str | None
     plot: Path | None
     jobs: int | None
 
@@ -240,6 +244,7 @@ class Explore(Asked):
     survives: str | None
     machine: str
     set: tuple[tuple[str, str], ...]
+    near: str | None
     limit: int | None
     transactions: int
     transaction_size: int

@@ -50,6 +50,10 @@ question! {
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
         set: Pairs,
+        /// A second medium before the machine's: a cache of this machine's DRAM, such as ddr4-2400; or beside it, with --set
+        /// near.form=beside.
+        #[schemars(extend("value" = "MACHINE", "sets" = "near.extends"))]
+        near: Option<String>,
         /// The program keeps no undo log; the design's own stays.
         #[schemars(extend("rare" = true))]
         no_log: bool,
@@ -119,6 +123,10 @@ question! {
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
         set: Pairs,
+        /// A second medium before the machine's: a cache of this machine's DRAM, such as ddr4-2400; or beside it, with --set
+        /// near.form=beside.
+        #[schemars(extend("value" = "MACHINE", "sets" = "near.extends", "rare" = true))]
+        near: Option<String>,
         /// The program keeps no undo log; the design's own stays.
         #[schemars(extend("rare" = true))]
         no_log: bool,

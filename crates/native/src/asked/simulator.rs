@@ -40,6 +40,10 @@ question! {
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
         set: Pairs,
+        /// A second medium before the machine's: a cache of this machine's DRAM, such as ddr4-2400; or beside it, with --set
+        /// near.form=beside.
+        #[schemars(extend("value" = "MACHINE", "sets" = "near.extends"))]
+        near: Option<String>,
         /// Use only the first N records of each trace.
         #[schemars(range(min = 1))]
         limit: Option<u64>,
@@ -215,6 +219,10 @@ question! {
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
         set: Pairs,
+        /// A second medium before the machine's: a cache of this machine's DRAM, such as ddr4-2400; or beside it, with --set
+        /// near.form=beside.
+        #[schemars(extend("value" = "MACHINE", "sets" = "near.extends"))]
+        near: Option<String>,
         /// Use only the first N records of each trace.
         #[schemars(range(min = 1))]
         limit: Option<u64>,
@@ -275,6 +283,10 @@ question! {
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
         set: Pairs,
+        /// A second medium before the machine's: a cache of this machine's DRAM, such as ddr4-2400; or beside it, with --set
+        /// near.form=beside.
+        #[schemars(extend("value" = "MACHINE", "sets" = "near.extends"))]
+        near: Option<String>,
         /// Write the curves as an HTML page to this file.
         plot: Option<Place>,
         /// Runs at once; default: one a core.

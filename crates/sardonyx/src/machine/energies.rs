@@ -17,6 +17,8 @@ pub(super) struct Done<'m> {
 /// The energies of one medium in parts, in nanojoules.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Parts {
+    /// The first three of them together.
+    accesses: f64,
     reading: f64,
     writing: f64,
     opening: f64,
@@ -49,6 +51,7 @@ impl Parts {
             opening(energy.write, medium.ranks.row_hit_write, writes),
         ];
         Parts {
+            accesses: reads.energy.nj() + writes.energy.nj(),
             reading: reads.energy.nj() - opened[0],
             writing: writes.energy.nj() - opened[1],
             opening: opened[0] + opened[1],
@@ -58,13 +61,9 @@ impl Parts {
         }
     }
 
-    fn accesses(&self) -> f64 {
-        self.reading + self.writing + self.opening
-    }
-
     /// All of it.
     pub fn whole(&self) -> f64 {
-        self.accesses() + self.refreshing + self.standing
+        self.accesses + self.refreshing + self.standing
     }
 }
 
@@ -81,5 +80,5 @@ pub(super) fn put(out: &mut Figures, media: &[Parts], booked: Energy, simulated:
     out.put(&time::OPENING, sum(|parts| parts.opening));
     out.put(&time::REFRESHING, refresh);
     out.put(&time::STANDING, standby);
-    out.put(&time::UNITS, booked.nj() - media.iter().map(Parts::accesses).sum::<f64>());
+    out.put(&time::UNITS, booked.nj() - sum(|parts| parts.accesses));
 }
