@@ -27,13 +27,24 @@ pub struct TimelineFile {
     requests: u64,
 }
 
+/// Refuses what knows the commands of one clock.
+fn one_medium(option: &str, engine: &EngineParams) -> PyResult<()> {
+    match engine.near {
+        None => Ok(()),
+        Some(_) => Err(bad(format!(
+            "{option}: is of one medium, and this machine has a near one; leave out --near and near.form"
+        ))),
+    }
+}
+
 impl TimelineFile {
-    pub(crate) fn listener(&self, engine: &EngineParams) -> Timeline {
+    pub(crate) fn listener(&self, engine: &EngineParams) -> PyResult<Timeline> {
+        one_medium("--timeline", engine)?;
         let window = TimelineWindow {
             first: self.first,
             requests: self.requests,
         };
-        Timeline::new(engine, window)
+        Ok(Timeline::new(engine, window))
     }
 
     pub(crate) fn write(&self, timeline: Timeline) -> PyResult<()> {
@@ -65,6 +76,7 @@ pub struct CommandsFile {
 
 impl CommandsFile {
     pub(crate) fn listener(&self, engine: &EngineParams) -> PyResult<CommandLines> {
+        one_medium("--commands", engine)?;
         let medium = &engine.medium;
         let channels = medium.geometry.channels;
         if channels != 1 || medium.buffer.is_some() {

@@ -158,7 +158,10 @@ fn set_keys(mut given: Map<String, Value>, fields: &Map<String, Value>) -> Map<S
         let Some(value) = value.as_str().map(str::to_owned) else {
             continue;
         };
-        match given.entry("set").or_insert_with(|| Value::Array(Vec::new())) {
+        match given
+            .entry("set")
+            .or_insert_with(|| Value::Array(Vec::new()))
+        {
             Value::Object(pairs) => _ = pairs.entry(key).or_insert(Value::String(value)),
             Value::Array(pairs) => pairs.insert(0, Value::String(format!("{key}={value}"))),
             _ => {}

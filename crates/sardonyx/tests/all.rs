@@ -23,6 +23,7 @@ mod levelling;
 mod link;
 mod memory_common;
 mod module_buffer;
+mod near;
 mod nvmain;
 mod past;
 mod pausing;

@@ -127,7 +127,9 @@ impl<'h> Checker<'h> {
         };
         let image = history.image.copy();
         let slots = Slots::saved(&history.machine.settings);
-        let held = slots.as_ref().map_or_else(FxHashMap::default, |slots| slots.all(&image));
+        let held = slots
+            .as_ref()
+            .map_or_else(FxHashMap::default, |slots| slots.all(&image));
         let is_torn = platform.tears() || options.tear == Tear::Words;
         let levelling = history.levelling();
         let is_moved = levelling.is_some();
@@ -297,7 +299,8 @@ impl<'h> Checker<'h> {
                 Some(line) => self.held.insert(place, line.0),
                 None => self.held.remove(&place),
             };
-            self.about.extend(held.map(|line| line.0).into_iter().chain(before));
+            self.about
+                .extend(held.map(|line| line.0).into_iter().chain(before));
         }
     }
 

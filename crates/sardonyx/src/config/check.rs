@@ -190,7 +190,11 @@ fn near(machine: &Machine, layers: &Layers) -> Result<()> {
     };
     if near.buffer.is_some() || near.cells.is_some() || near.pausing.is_some() {
         return Err(layers.fault(
-            &["near.medium.buffer.blocks", "near.medium.cells.coding", FORM.name()],
+            &[
+                "near.medium.buffer.blocks",
+                "near.medium.cells.coding",
+                FORM.name(),
+            ],
             "the near medium has cells or a buffer".to_owned(),
             "name a machine of DRAM, such as near.extends=ddr4-2400",
         ));

@@ -200,7 +200,9 @@ impl Stack {
             return Err(UnknownDesign {
                 under: " cannot stand with near.tables".to_owned(),
                 name: name.into(),
-                remedy: "an integrity knows lines of the persistent medium alone: leave near.tables out".to_owned(),
+                remedy:
+                    "an integrity knows lines of the persistent medium alone: leave near.tables out"
+                        .to_owned(),
             });
         }
         let policy = stack.policy.about.name;

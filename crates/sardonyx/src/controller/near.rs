@@ -12,7 +12,8 @@ use crate::figures::{Amount, Figures, figures};
 use crate::line::{Line, Logical, Place, ZERO_LINE};
 use crate::medium::image::Image;
 use crate::medium::near::{
-    self, FILLS, FORM, Form, NEAR_FLUSHED, NEAR_HIT, NEAR_VICTIM, WRITES, Writes, bits, counted_on, used,
+    self, FILLS, FORM, Form, NEAR_FLUSHED, NEAR_HIT, NEAR_VICTIM, WRITES, Writes, bits, counted_on,
+    used,
 };
 use crate::medium::params::Geometry;
 use crate::plan::{At, Fetched, Plan, Step, Stored};
@@ -58,7 +59,9 @@ impl Slots {
     /// The line that lies at `place` with `beside` beside it; `None` if none does, or if that is no slot.
     pub fn held(&self, place: Place, beside: Option<[u8; 8]>) -> Option<Logical> {
         let slot = Some(place.in_medium()).filter(|slot| place.is_near() && *slot < self.lines)?;
-        let bits = beside.map(u64::from_le_bytes).filter(|bits| bits & VALID != 0)?;
+        let bits = beside
+            .map(u64::from_le_bytes)
+            .filter(|bits| bits & VALID != 0)?;
         Some(Logical((bits >> FLAGS) * self.lines + slot))
     }
 
@@ -110,7 +113,13 @@ pub struct Near {
 impl Near {
     /// The near medium of these settings, over `stack`, whose medium has `lines` lines. `logs` says that the far side
     /// keeps a log in hardware: it then sees each write at once.
-    pub fn new(settings: &Settings, stack: Controller, lines: u64, far_lines: u64, logs: bool) -> Near {
+    pub fn new(
+        settings: &Settings,
+        stack: Controller,
+        lines: u64,
+        far_lines: u64,
+        logs: bool,
+    ) -> Near {
         let writes = match settings.get(&WRITES) {
             Writes::Back if logs => Writes::Through,
             writes => writes,
@@ -178,7 +187,10 @@ impl Near {
             (tag.atomic, ATOMIC),
             (tag.log, LOG),
         ];
-        let flags = flags.into_iter().filter(|(set, _)| *set).map(|(_, bit)| bit);
+        let flags = flags
+            .into_iter()
+            .filter(|(set, _)| *set)
+            .map(|(_, bit)| bit);
         let bits = flags.fold(tag.line.0 / self.lines << FLAGS, |bits, bit| bits | bit);
         let line = data.value.unwrap_or(&ZERO_LINE);
         let write = Write {
@@ -206,7 +218,11 @@ impl Near {
         let atomic = tag.atomic || self.is_safe;
         let (class, order) = (
             if tag.log { Class::Log } else { Class::Data },
-            if atomic { Persist::CounterAtomic } else { Persist::Relaxed },
+            if atomic {
+                Persist::CounterAtomic
+            } else {
+                Persist::Relaxed
+            },
         );
         plan.handled(tag.line, &data, class, order);
         let write = Write {
@@ -292,7 +308,14 @@ impl Near {
     }
 
     /// Puts a line that the persistent medium has given into its slot, whose last line has left it after `gate`.
-    fn fill(&mut self, line: Logical, class: Class, got: &Fetched, gate: Step, plan: &mut Plan) -> Stored {
+    fn fill(
+        &mut self,
+        line: Logical,
+        class: Class,
+        got: &Fetched,
+        gate: Step,
+        plan: &mut Plan,
+    ) -> Stored {
         self.filled += 1;
         let clean = Tag {
             line,
@@ -306,7 +329,12 @@ impl Near {
     }
 
     /// See [`super::Layer::write`].
-    pub fn write(&mut self, write: Write<Logical>, far: &mut Controller, plan: &mut Plan) -> Stored {
+    pub fn write(
+        &mut self,
+        write: Write<Logical>,
+        far: &mut Controller,
+        plan: &mut Plan,
+    ) -> Stored {
         match self.form {
             Form::Beside if self.has(write.at) => {
                 let own = write.to(self.beside(write.at));
@@ -318,7 +346,12 @@ impl Near {
         }
     }
 
-    fn cached_write(&mut self, write: Write<Logical>, far: &mut Controller, plan: &mut Plan) -> Stored {
+    fn cached_write(
+        &mut self,
+        write: Write<Logical>,
+        far: &mut Controller,
+        plan: &mut Plan,
+    ) -> Stored {
         let slot = self.slot(write.at);
         let tag = self.tag(slot, plan);
         let hit = tag.is_some_and(|tag| tag.line == write.at);
@@ -338,10 +371,18 @@ impl Near {
         let mut room = looked.at;
         if !hit {
             if self.fills_on_write && !through {
-                let got = far.read(write.at, write.class, looked.at, &mut plan.because(Cause::Near));
+                let got = far.read(
+                    write.at,
+                    write.class,
+                    looked.at,
+                    &mut plan.because(Cause::Near),
+                );
                 // The whole line is overwritten, once it is there.
                 let known = got.value.or(Some(*write.data.value));
-                let got = Fetched { value: known, at: got.at };
+                let got = Fetched {
+                    value: known,
+                    at: got.at,
+                };
                 let free = self.expel(tag, &looked, far, plan);
                 room = self.fill(write.at, write.class, &got, free, plan).done;
             } else {
@@ -378,7 +419,10 @@ impl Near {
         self.flushed += 1;
         plan.exercise(&NEAR_FLUSHED);
         let home = self.write_home(tag, &looked, far, plan);
-        let clean = Tag { dirty: false, ..tag };
+        let clean = Tag {
+            dirty: false,
+            ..tag
+        };
         let data = At::new(looked.value.as_ref(), looked.at);
         self.put(clean, data, looked.at, &mut plan.because(Cause::Near));
         home
@@ -395,7 +439,15 @@ impl Near {
                 let got = self.get(slot, Step::PAST, plan);
                 self.write_home(tag, &got, far, plan);
                 let data = At::new(got.value.as_ref(), got.at);
-                self.put(Tag { dirty: false, ..tag }, data, got.at, plan);
+                self.put(
+                    Tag {
+                        dirty: false,
+                        ..tag
+                    },
+                    data,
+                    got.at,
+                    plan,
+                );
             }
         }
         let stack = &mut self.stack;
@@ -411,7 +463,13 @@ impl Near {
     }
 
     /// See [`super::Layer::preload`].
-    pub fn preload(&mut self, line: Logical, data: &Line, far: &mut Controller, plan: &mut Plan) -> bool {
+    pub fn preload(
+        &mut self,
+        line: Logical,
+        data: &Line,
+        far: &mut Controller,
+        plan: &mut Plan,
+    ) -> bool {
         let here = match self.form {
             Form::Beside => self.has(line).then(|| self.beside(line)),
             Form::None => None,
@@ -436,7 +494,9 @@ impl Near {
             return false;
         }
         let bits = (line.0 / self.lines << FLAGS | VALID).to_le_bytes();
-        plan.in_near(self.bits, |plan| plan.preload(Place(slot.0), Some(bits), |held| *held = *data));
+        plan.in_near(self.bits, |plan| {
+            plan.preload(Place(slot.0), Some(bits), |held| *held = *data)
+        });
         true
     }
 

@@ -725,7 +725,7 @@ impl Channel {
                 rank: (bank / per_rank) as u32,
                 bank: (bank % per_rank) as u32,
                 kind,
-                place,
+                place: Place(place).in_medium(),
                 done,
             });
         }

@@ -181,7 +181,9 @@ impl Engine {
         let banks = media[1].first_bank + media[1].banks();
         let of = |medium: &Medium| -> Vec<Channel> {
             let channels = medium.channels.clone();
-            channels.map(|index| Channel::new(index, &medium.params)).collect()
+            channels
+                .map(|index| Channel::new(index, &medium.params))
+                .collect()
         };
         let mut all = of(&media[0]);
         if params.near.is_some() {
@@ -643,7 +645,10 @@ impl Engine {
     /// For how long ranks of a medium had open rows up to `until`, summed; zero where that takes what closed rows take.
     pub fn active(&self, tier: Tier, until: Time) -> Time {
         let medium = &self.media[tier as usize];
-        let (channels, cycle) = (&self.channels[medium.channels.clone()], until.ps() / medium.clock);
+        let (channels, cycle) = (
+            &self.channels[medium.channels.clone()],
+            until.ps() / medium.clock,
+        );
         let cycles = channels.iter().map(|channel| channel.active(cycle));
         Time::from_ps(cycles.sum::<u64>() * medium.clock)
     }

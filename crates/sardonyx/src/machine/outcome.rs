@@ -323,7 +323,10 @@ fn near(sim: &Finished, simulated: Time, out: &mut Figures) -> Parts {
     let parts = Parts::of(&done, simulated);
     out.put(&near::READS, total.near_reads);
     out.put(&near::WRITES, total.near_writes);
-    out.put(&near::BANDWIDTH, Amount::share(moved as f64, simulated.ns()));
+    out.put(
+        &near::BANDWIDTH,
+        Amount::share(moved as f64, simulated.ns()),
+    );
     out.put(&near::READ_TOTAL, mean(reads));
     out.put(&near::WRITE_TOTAL, mean(writes));
     let accesses = (reads.accesses + writes.accesses) as f64;

@@ -234,7 +234,10 @@ impl PageFrames {
     #[must_use]
     pub fn beside(mut self, machine: &Machine) -> PageFrames {
         let (far, lines) = (machine.engine.medium.geometry.lines(), machine.near_lines());
-        let (frames, share) = (lines / PAGE_LINES / u64::from(self.share.shares), &mut self.share);
+        let (frames, share) = (
+            lines / PAGE_LINES / u64::from(self.share.shares),
+            &mut self.share,
+        );
         share.near = (lines > 0).then(|| NearFrames {
             first: far / PAGE_LINES + share.index() * frames,
             frames,

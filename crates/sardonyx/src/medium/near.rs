@@ -154,7 +154,9 @@ pub static DESIGN: crate::settings::Key<NearDesign> = crate::settings::Key::text
         tried: &["no-encryption", "baseline"],
     },
     "no-encryption",
-    crate::settings::Origin::Assumed("no paper has two media; what is lost in a cut has least need of encryption"),
+    crate::settings::Origin::Assumed(
+        "no paper has two media; what is lost in a cut has least need of encryption",
+    ),
     "The design under which the near medium's lines lie",
 )
 .needing(NEAR);
@@ -177,7 +179,9 @@ impl Setting for NearDesign {
 }
 
 fn known_design(name: &str) -> Option<&'static str> {
-    ["no-encryption", "baseline"].into_iter().find(|known| *known == name)
+    ["no-encryption", "baseline"]
+        .into_iter()
+        .find(|known| *known == name)
 }
 
 mechanisms! {
@@ -242,14 +246,16 @@ pub fn rows(rows: impl Iterator<Item = &'static Row>) -> Vec<Row> {
 
 /// Whether a key is one of the near medium's parameters.
 pub fn is_of_medium(key: &str) -> bool {
-    key.strip_prefix(PREFIX).is_some_and(|rest| rest.starts_with("medium."))
+    key.strip_prefix(PREFIX)
+        .is_some_and(|rest| rest.starts_with("medium."))
 }
 
 /// The settings of the near medium under the names that media have; `None` without one. Everything else, units and
 /// layers, is the machine's own: both media hang on one controller.
 pub fn settings(settings: &Settings) -> Option<Settings> {
     (NEAR.met)(settings).then(|| {
-        let mut own = settings.without(|name| name.starts_with("medium.") || name.starts_with(PREFIX));
+        let mut own =
+            settings.without(|name| name.starts_with("medium.") || name.starts_with(PREFIX));
         for (name, value) in settings.iter().filter(|(name, _)| is_of_medium(name)) {
             own.put(&name[PREFIX.len()..], value);
         }

@@ -152,7 +152,11 @@ impl Plan {
 
     /// The near medium's lines with a sideband, in order: their numbers there.
     pub(crate) fn near_sidebands(&self) -> Vec<u64> {
-        let written = self.contents.overlay.written().filter(|place| place.is_near());
+        let written = self
+            .contents
+            .overlay
+            .written()
+            .filter(|place| place.is_near());
         let mut lines: Vec<u64> = written.map(Place::in_medium).collect();
         if let Some(image) = self.contents.image.near() {
             lines.extend(image.with_sideband().map(|place| place.0));

@@ -131,8 +131,8 @@ impl Untimed {
     /// The writes over the image that a power cut leaves, from the one numbered `from` on.
     pub fn writes(&self, from: u64) -> impl Iterator<Item = MediumWrite> {
         let writes = self.plan.steps.since(from);
-        let writes = writes
-            .filter(|(_, one)| one.action == Action::Accept && !Place(one.place).is_lost());
+        let writes =
+            writes.filter(|(_, one)| one.action == Action::Accept && !Place(one.place).is_lost());
         writes.map(|(step, record)| {
             let payload = self.plan.contents.overlay.payload(record.link as u32);
             MediumWrite::new(step.0, Place(record.place), payload)

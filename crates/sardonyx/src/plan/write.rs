@@ -128,7 +128,12 @@ impl Plan {
             None => (self.at(place), gate),
             Some(_) => (self.at(place), self.levelled(place, gate)),
         };
-        let written = (Place(place.0 | self.medium), data, sideband, Moved::default());
+        let written = (
+            Place(place.0 | self.medium),
+            data,
+            sideband,
+            Moved::default(),
+        );
         let stored = self.put_at(at, written, words, gate, queue);
         self.past_guard(stored, |guard, stored, plan| {
             let written = Written {

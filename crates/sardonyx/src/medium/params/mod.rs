@@ -38,8 +38,8 @@ pub use units::{Unit, UnitParams};
 use super::buffer::BufferParams;
 use super::cells::CellParams;
 use super::link::LinkParams;
-use super::near;
 use super::mapping::{AddressMapping, MAPPING};
+use super::near;
 use super::pausing::PausingParams;
 use crate::settings::{Allowed, Row, Settings, rows};
 
@@ -155,8 +155,7 @@ impl EngineParams {
     pub fn from_settings(settings: &Settings) -> EngineParams {
         EngineParams {
             medium: MediumParams::from_settings(settings),
-            near: near::settings(settings)
-                .map(|near| Box::new(MediumParams::from_settings(&near))),
+            near: near::settings(settings).map(|near| Box::new(MediumParams::from_settings(&near))),
             ingress: settings.named(INGRESS),
             units: Unit::ALL.map(|unit| UnitParams::from_settings(unit, settings)),
             link: LinkParams::from_settings(settings),

@@ -1,0 +1,215 @@
+//! A near medium before the persistent one and beside it: its channels keep their own clock's rules, no byte changes, and
+//! what it loses in a power cut is what nobody was promised.
+
+use std::ops::Range;
+
+use crate::memory_common::{drain, request};
+use sardonyx::config::Machine;
+use sardonyx::controller::{Class, Write};
+use sardonyx::line::{Line, Logical, Tier};
+use sardonyx::medium::image::Image;
+use sardonyx::memory::Memory;
+use sardonyx::plan::At;
+use sardonyx::plan::command::{Command, CommandLog};
+use sardonyx::stats::Direction;
+use sardonyx::units::Time;
+use sardonyx_audit::{Rule, audit};
+use sardonyx_base::random::SplitMix64;
+
+fn machine(near: &str, sets: &[(&str, &str)]) -> Machine {
+    let near = [("near.extends", near)];
+    Machine::load("pcm-isscc-2012", &[&near[..], sets].concat()).unwrap()
+}
+
+/// Random reads and writes of `lines` through `memory`.
+fn play(memory: &mut Memory, lines: Range<u64>, number: u64) {
+    let mut draw = SplitMix64(7);
+    let mut at = Time::ZERO;
+    for tag in 0..number {
+        while !memory.accepts() {
+            memory.advance_until(Time::NEVER);
+        }
+        at = at.max(memory.now()) + Time::from_ps(draw.draw() % 40_000);
+        while memory.next_event() <= at {
+            memory.advance_until(at);
+        }
+        if !memory.accepts() {
+            continue;
+        }
+        let (line, kind) = (
+            Logical(lines.start + draw.draw() % (lines.end - lines.start)),
+            draw.draw() % 4,
+        );
+        if kind < 2 {
+            memory.read(request(Direction::Read, tag, at), at, line, Class::Data);
+        } else {
+            let data: Line = [(draw.draw() % 250) as u8; 64];
+            let write = Write {
+                flushed: kind == 3,
+                ..Write::new(line, At::past(&data))
+            };
+            memory.write_announced(request(Direction::Write, tag, at), at, write);
+        }
+    }
+    drain(memory);
+    memory.acceptances().for_each(drop);
+}
+
+#[test]
+fn both_media_keep_the_rules_of_their_own_clocks() {
+    for (near, form) in [
+        ("ddr4-2400", "cache"),
+        ("hbm2", "cache"),
+        ("ddr5-4800", "beside"),
+    ] {
+        let machine = machine(
+            near,
+            &[
+                ("near.form", form),
+                ("near.lines", "256"),
+                ("medium.geometry.rows", "16"),
+            ],
+        );
+        let far = machine.engine.medium.geometry.lines();
+        let lines = match form {
+            "beside" => far - 256..far + machine.near_lines(),
+            _ => 0..2_000,
+        };
+        let mut memory = Memory::new(&machine, "sca").unwrap();
+        memory.check(Some(Box::default()));
+        memory.observe(CommandLog::default());
+        play(&mut memory, lines, 6_000);
+        assert_eq!(memory.wrong(), None, "{near} {form}");
+        assert!(memory.checked().unwrap().verified > 500, "{near} {form}");
+        let log: Vec<Command> = memory.take::<CommandLog>().unwrap().by_channel();
+        let own = machine.engine.medium.geometry.channels as u32;
+        let (far, close): (Vec<Command>, Vec<Command>) =
+            log.into_iter().partition(|command| command.channel < own);
+        let close: Vec<Command> = close
+            .into_iter()
+            .map(|command| Command {
+                channel: command.channel - own,
+                ..command
+            })
+            .collect();
+        let medium = machine.engine.near.as_ref().unwrap();
+        let [far, close] =
+            [(&machine.engine.medium, far), (&**medium, close)].map(|(medium, log)| {
+                audit(medium, &log).unwrap_or_else(|fault| panic!("{near}: {fault}"))
+            });
+        let done = |tier| {
+            [Direction::Read, Direction::Write].map(|kind| memory.service_of(tier, kind).accesses)
+        };
+        assert_eq!([far.reads, far.writes], done(Tier::Far));
+        assert_eq!([close.reads, close.writes], done(Tier::Near));
+        assert!(
+            close.reads > 1_000 && close.refreshes > 0 && far.reads > 500,
+            "{near} {form}"
+        );
+        assert!(close.tight(Rule::ReadToRead) > 0, "{near} {form}");
+    }
+}
+
+/// What a power cut would leave in a memory at rest, under a fresh controller.
+fn left(memory: &Memory, machine: &Machine, design: &str) -> Memory {
+    let mut image: Image = memory.image().copy();
+    image.lose_near();
+    Memory::over(machine, design, image).unwrap()
+}
+
+#[test]
+fn a_cut_leaves_what_was_flushed_and_loses_what_stayed_near() {
+    for design in ["no-encryption", "fca", "esd-sound"] {
+        let machine = machine("ddr4-2400", &[("near.lines", "64")]);
+        let mut memory = Memory::new(&machine, design).unwrap();
+        let [old, new]: [Line; 2] = [[1; 64], [2; 64]];
+        let write = |memory: &mut Memory, line: u64, data: &Line, flushed| {
+            let now = memory.now();
+            let write = Write {
+                flushed,
+                ..Write::new(Logical(line), At::past(data))
+            };
+            memory.write_announced(request(Direction::Write, line, now), now, write);
+            drain(memory);
+        };
+        write(&mut memory, 1, &old, true);
+        write(&mut memory, 2, &old, true);
+        write(&mut memory, 2, &new, false);
+        write(&mut memory, 3, &new, false);
+        write(&mut memory, 3 + 64, &new, false); // takes the place of line 3
+        assert_eq!(memory.read_at_once(Logical(2)), Some(new));
+        let mut after = left(&memory, &machine, design);
+        let lines = [1, 2, 3].map(|line| after.read_at_once(Logical(line)));
+        if design == "no-encryption" {
+            assert_eq!(lines, [Some(old), Some(old), Some(new)], "{design}");
+        }
+        // The flush of a line that no cache of the processor has.
+        let now = memory.now();
+        assert!(memory.flushes_below());
+        memory.flush_line(request(Direction::Write, 9, now), now, Logical(2));
+        drain(&mut memory);
+        memory.settle();
+        let mut after = left(&memory, &machine, design);
+        let lines = [1, 2, 3, 67].map(|line| after.read_at_once(Logical(line)));
+        assert_eq!(
+            lines,
+            [Some(old), Some(new), Some(new), Some(new)],
+            "{design}"
+        );
+    }
+}
+
+#[test]
+fn a_near_medium_that_is_saved_is_all_there_after_a_cut() {
+    let saved = [("near.survives", "yes"), ("near.lines", "64")];
+    for tables in ["none", "all"] {
+        let machine = machine(
+            "ddr4-2400",
+            &[&saved[..], &[("near.tables", tables)]].concat(),
+        );
+        let mut memory = Memory::new(&machine, "esd-sound").unwrap();
+        let lines: Vec<Line> = (0..200).map(|line| [(line % 7) as u8; 64]).collect();
+        for (line, data) in lines.iter().enumerate() {
+            memory.write_at_once(Logical(line as u64), data);
+        }
+        memory.settle();
+        let mut after = left(&memory, &machine, "esd-sound");
+        for (line, data) in lines.iter().enumerate() {
+            assert_eq!(
+                after.read_at_once(Logical(line as u64)),
+                Some(*data),
+                "{line}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_near_is_refused_with_the_key_and_a_remedy() {
+    for (sets, says) in [
+        (&[("near.extends", "optane")][..], "near.extends=ddr4-2400"),
+        (
+            &[("near.extends", "ddr4-2400"), ("near.tables", "all")],
+            "near.survives=yes",
+        ),
+        (&[("near.lines", "9")], "near.form is cache or beside"),
+        (
+            &[("near.extends", "none"), ("near.writes", "stop")],
+            "near.form is cache",
+        ),
+        (
+            &[
+                ("near.extends", "ddr4-2400"),
+                ("near.medium.timing.tRFC", "9999999"),
+            ],
+            "near.medium.timing.tRFC",
+        ),
+        (
+            &[("near.extends", "ddr4-2400"), ("link.down_ns", "9")],
+            "near.form=beside",
+        ),
+    ] {
+        let refused = Machine::load("esd", sets).unwrap_err().to_string();
+        assert!(refused.contains(says), "{refused}");
+    }
+}
