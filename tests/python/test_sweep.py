@@ -257,7 +257,7 @@ def test_what_a_command_takes_is_a_sweeps(kind: Kind) -> None:
         name
         for name, each in declared.items()
         if each.get("format") not in ("path", "names", "pairs")
-        and not {"argument", "items"} & each.keys()
+        and not {"argument", "items", "sets"} & each.keys()
         and "argument" in declared.get(each.get("requires"), {"argument": True})
     }
     assert taken - {*others.split(), "jobs"} <= kind.options.keys()

@@ -29,7 +29,7 @@ use crate::platform::{Changed, Survivors, Tear, Whole};
 use crate::violation::{Kind, Tally, Violation};
 use sardonyx::controller::Controller;
 use sardonyx::controller::layers::{Guarantee, Placement};
-use sardonyx::controller::near::Slots;
+use sardonyx::controller::near::SavedSlots;
 use sardonyx::line::Place;
 use sardonyx::machine::UntimedMemory;
 use sardonyx::plan::journal::{Event, Mark};
@@ -92,7 +92,7 @@ pub struct Checker<'h> {
     /// The lines that the last event may have changed according to the table, or to a near cache.
     about: Vec<u64>,
     /// The slots of a cache that a power cut leaves, and the line last seen in each.
-    slots: Option<Slots>,
+    slots: Option<SavedSlots>,
     held: FxHashMap<Place, u64>,
     changed: Vec<Changed>,
     /// The torn lines of this cut as they are whole, to mend them after the check.
@@ -126,7 +126,7 @@ impl<'h> Checker<'h> {
             fault: None,
         };
         let image = history.image.copy();
-        let slots = Slots::saved(&history.machine.settings);
+        let slots = SavedSlots::saved(&history.machine.settings);
         let held = slots
             .as_ref()
             .map_or_else(FxHashMap::default, |slots| slots.all(&image));

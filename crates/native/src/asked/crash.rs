@@ -50,8 +50,7 @@ question! {
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
         set: Pairs,
-        /// A second medium before the machine's: a cache of this machine's DRAM, such as ddr4-2400; or beside it, with --set
-        /// near.form=beside.
+        /// A second medium, such as ddr4-2400: a cache before the machine's, or memory beside it.
         #[schemars(extend("value" = "MACHINE", "sets" = "near.extends"))]
         near: Option<String>,
         /// The program keeps no undo log; the design's own stays.
@@ -123,8 +122,7 @@ question! {
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
         set: Pairs,
-        /// A second medium before the machine's: a cache of this machine's DRAM, such as ddr4-2400; or beside it, with --set
-        /// near.form=beside.
+        /// A second medium, such as ddr4-2400: a cache before the machine's, or memory beside it.
         #[schemars(extend("value" = "MACHINE", "sets" = "near.extends", "rare" = true))]
         near: Option<String>,
         /// The program keeps no undo log; the design's own stays.

@@ -17,7 +17,7 @@ question! {
     ///
     /// Example: sardonyx compare x264-threads --threads
     ///
-    /// Example: sardonyx compare btree queue --machine sca --designs no-encryption,fca,sca --cores 4
+    /// Example: sardonyx compare btree queue --machine sca --near ddr4-2400
     ///
     /// Example: sardonyx compare traces/*.parquet --sensitivity --out results/all
     ///
@@ -40,8 +40,7 @@ question! {
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
         set: Pairs,
-        /// A second medium before the machine's: a cache of this machine's DRAM, such as ddr4-2400; or beside it, with --set
-        /// near.form=beside.
+        /// A second medium, such as ddr4-2400: a cache before the machine's, or memory beside it.
         #[schemars(extend("value" = "MACHINE", "sets" = "near.extends"))]
         near: Option<String>,
         /// Use only the first N records of each trace.
@@ -219,8 +218,7 @@ question! {
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
         set: Pairs,
-        /// A second medium before the machine's: a cache of this machine's DRAM, such as ddr4-2400; or beside it, with --set
-        /// near.form=beside.
+        /// A second medium, such as ddr4-2400: a cache before the machine's, or memory beside it.
         #[schemars(extend("value" = "MACHINE", "sets" = "near.extends"))]
         near: Option<String>,
         /// Use only the first N records of each trace.
@@ -283,8 +281,7 @@ question! {
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
         set: Pairs,
-        /// A second medium before the machine's: a cache of this machine's DRAM, such as ddr4-2400; or beside it, with --set
-        /// near.form=beside.
+        /// A second medium, such as ddr4-2400: a cache before the machine's, or memory beside it.
         #[schemars(extend("value" = "MACHINE", "sets" = "near.extends"))]
         near: Option<String>,
         /// Write the curves as an HTML page to this file.

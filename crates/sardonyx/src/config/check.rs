@@ -5,7 +5,7 @@ use crate::controller::designs;
 use crate::line::LINE_BYTES;
 use crate::medium::cells::Coding;
 use crate::medium::mapping::Field;
-use crate::medium::near::{FORM, Form, SURVIVES, TABLES, Tables, counted_on};
+use crate::medium::near::{FORM, NearForm, NearTables, SURVIVES, TABLES, counted_on};
 use crate::medium::params::MAX_BANKS;
 use crate::medium::pausing::POLICY;
 use crate::settings::CacheParams;
@@ -199,14 +199,14 @@ fn near(machine: &Machine, layers: &Layers) -> Result<()> {
             "name a machine of DRAM, such as near.extends=ddr4-2400",
         ));
     }
-    if machine.settings.get(&TABLES) != Tables::None && !counted_on(&machine.settings) {
+    if machine.settings.get(&TABLES) != NearTables::None && !counted_on(&machine.settings) {
         return Err(layers.fault(
             &[TABLES.name(), SURVIVES.name()],
             "a power cut loses the near medium, and no line is found or decrypted again without its table".to_owned(),
             "set near.survives=yes, a module that reserve power saves, or leave the tables where they are",
         ));
     }
-    if machine.engine.link.is_some() && machine.settings.get(&FORM) == Form::Cache {
+    if machine.engine.link.is_some() && machine.settings.get(&FORM) == NearForm::Cache {
         return Err(layers.fault(
             &[FORM.name(), "link.down_ns"],
             "a cache before a memory behind a link is not modelled".to_owned(),

@@ -183,7 +183,7 @@ impl Machine {
     /// Lines that a near medium beside the persistent one adds to memory; 0 without one.
     pub fn near_lines(&self) -> u64 {
         let near = self.engine.near.as_ref();
-        let near = near.filter(|_| self.settings.get(&near::FORM) == near::Form::Beside);
+        let near = near.filter(|_| self.settings.get(&near::FORM) == near::NearForm::Beside);
         near.map_or(0, |medium| {
             near::used(&self.settings, medium.geometry.lines())
         })

@@ -10,7 +10,7 @@ use super::near::Near;
 use super::{Controller, integrity, logging, mapping};
 use crate::mechanisms::{self, Mechanism};
 use crate::medium::layout::Layout;
-use crate::medium::near::{self, Form, Tables, Writes};
+use crate::medium::near::{self, NearForm, NearTables, Writes};
 use crate::medium::params::{self, Geometry, Unit};
 use crate::medium::parts;
 use crate::names::did_you_mean;
@@ -183,7 +183,7 @@ impl Stack {
     /// There is no such design or layer, or two of its layers do not fit.
     pub fn under(name: &str, settings: &Settings) -> Result<Stack, UnknownDesign> {
         let mut stack = Stack::named(name)?;
-        if settings.get(&near::FORM) == Form::Cache {
+        if settings.get(&near::FORM) == NearForm::Cache {
             stack.before = settings.get(&near::WRITES);
         }
         stack.near_survives = near::counted_on(settings);
@@ -196,7 +196,7 @@ impl Stack {
             layout.keep_beside(what);
         }
         let tables = settings.get(&near::TABLES);
-        if tables != Tables::None && stack.integrity.about.name != integrity::DEFAULT {
+        if tables != NearTables::None && stack.integrity.about.name != integrity::DEFAULT {
             return Err(UnknownDesign {
                 under: " cannot stand with near.tables".to_owned(),
                 name: name.into(),
@@ -231,14 +231,14 @@ impl Stack {
         layout.lie_as(settings);
         layout.extend_data((self.logging.lines)(settings));
         let tables = settings.get(&near::TABLES);
-        layout.reserve_near(matches!(tables, Tables::Counters | Tables::All));
+        layout.reserve_near(matches!(tables, NearTables::Counters | NearTables::All));
         let below = match settings.get(&ENABLED) {
             true => (self.policy.build)(settings, layout),
             false => none::build(),
         };
-        layout.reserve_near(matches!(tables, Tables::Mappings | Tables::All));
+        layout.reserve_near(matches!(tables, NearTables::Mappings | NearTables::All));
         let mapping = (self.mapping.build)(settings, below, layout);
-        layout.reserve_near(tables == Tables::All);
+        layout.reserve_near(tables == NearTables::All);
         let top = (self.logging.build)(settings, mapping, layout);
         layout.reserve_near(false);
         let guard = (self.integrity.build)(settings, layout);

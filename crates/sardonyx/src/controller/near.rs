@@ -12,8 +12,8 @@ use crate::figures::{Amount, Figures, figures};
 use crate::line::{Line, Logical, Place, ZERO_LINE};
 use crate::medium::image::Image;
 use crate::medium::near::{
-    self, FILLS, FORM, Form, NEAR_FLUSHED, NEAR_HIT, NEAR_VICTIM, WRITES, Writes, bits, counted_on,
-    used,
+    self, FILLS, FORM, NEAR_FLUSHED, NEAR_HIT, NEAR_VICTIM, NearForm, WRITES, Writes, bits,
+    counted_on, used,
 };
 use crate::medium::params::Geometry;
 use crate::plan::{At, Fetched, Plan, Step, Stored};
@@ -43,17 +43,17 @@ struct Tag {
 
 /// Which lines a cache holds that a power cut leaves, for readers of the medium's bytes.
 #[derive(Clone, Debug)]
-pub struct Slots {
+pub struct SavedSlots {
     lines: u64,
 }
 
-impl Slots {
+impl SavedSlots {
     /// The slots of a machine with these settings; `None` if it has no such cache.
-    pub fn saved(settings: &Settings) -> Option<Slots> {
+    pub fn saved(settings: &Settings) -> Option<SavedSlots> {
         let own = near::settings(settings)?;
-        let saved = settings.get(&FORM) == Form::Cache && bits(settings) == Place::NEAR_SAVED;
+        let saved = settings.get(&FORM) == NearForm::Cache && bits(settings) == Place::NEAR_SAVED;
         let lines = used(settings, Geometry::from_settings(&own).lines());
-        saved.then_some(Slots { lines })
+        saved.then_some(SavedSlots { lines })
     }
 
     /// The line that lies at `place` with `beside` beside it; `None` if none does, or if that is no slot.
@@ -89,7 +89,7 @@ const MOST_HOMEWARD: usize = 256;
 
 /// The near medium.
 pub struct Near {
-    form: Form,
+    form: NearForm,
     writes: Writes,
     fills_on_write: bool,
     /// The bits of its places.
@@ -144,12 +144,12 @@ impl Near {
 
     /// Whether `line` lies here for good.
     pub fn has(&self, line: Logical) -> bool {
-        self.form == Form::Beside && line.0 >= self.far_lines
+        self.form == NearForm::Beside && line.0 >= self.far_lines
     }
 
     /// Whether a line may be newer here than in the persistent medium, which a flush then has to reach.
     pub fn flushes_below(&self) -> bool {
-        self.form == Form::Cache && self.writes == Writes::Back && !self.is_safe
+        self.form == NearForm::Cache && self.writes == Writes::Back && !self.is_safe
     }
 
     fn beside(&self, line: Logical) -> Logical {
@@ -191,7 +191,7 @@ impl Near {
             .into_iter()
             .filter(|(set, _)| *set)
             .map(|(_, bit)| bit);
-        let bits = flags.fold(tag.line.0 / self.lines << FLAGS, |bits, bit| bits | bit);
+        let bits = flags.fold((tag.line.0 / self.lines) << FLAGS, |bits, bit| bits | bit);
         let line = data.value.unwrap_or(&ZERO_LINE);
         let write = Write {
             gate,
@@ -274,9 +274,9 @@ impl Near {
         plan: &mut Plan,
     ) -> Fetched {
         match self.form {
-            Form::Beside if self.has(line) => self.get(self.beside(line), after, plan),
-            Form::Beside | Form::None => far.read(line, class, after, plan),
-            Form::Cache => self.cached_read(line, class, after, far, plan),
+            NearForm::Beside if self.has(line) => self.get(self.beside(line), after, plan),
+            NearForm::Beside | NearForm::None => far.read(line, class, after, plan),
+            NearForm::Cache => self.cached_read(line, class, after, far, plan),
         }
     }
 
@@ -336,13 +336,13 @@ impl Near {
         plan: &mut Plan,
     ) -> Stored {
         match self.form {
-            Form::Beside if self.has(write.at) => {
+            NearForm::Beside if self.has(write.at) => {
                 let own = write.to(self.beside(write.at));
                 let stack = &mut self.stack;
                 plan.in_near(self.bits, |plan| stack.write(own, plan))
             }
-            Form::Beside | Form::None => far.write(write, plan),
-            Form::Cache => self.cached_write(write, far, plan),
+            NearForm::Beside | NearForm::None => far.write(write, plan),
+            NearForm::Cache => self.cached_write(write, far, plan),
         }
     }
 
@@ -430,7 +430,7 @@ impl Near {
 
     /// Writes all dirty lines to the persistent medium, and the near stack's metadata back, as an orderly shutdown does.
     pub fn flush(&mut self, far: &mut Controller, plan: &mut Plan) {
-        if self.form == Form::Cache {
+        if self.form == NearForm::Cache {
             for slot in plan.near_sidebands() {
                 let slot = Logical(slot);
                 let Some(tag) = self.tag(slot, plan).filter(|tag| tag.dirty) else {
@@ -471,9 +471,9 @@ impl Near {
         plan: &mut Plan,
     ) -> bool {
         let here = match self.form {
-            Form::Beside => self.has(line).then(|| self.beside(line)),
-            Form::None => None,
-            Form::Cache => {
+            NearForm::Beside => self.has(line).then(|| self.beside(line)),
+            NearForm::None => None,
+            NearForm::Cache => {
                 let slot = self.slot(line);
                 let tag = self.tag(slot, plan).filter(|tag| tag.line == line);
                 if tag.is_some_and(|tag| !tag.unknown) {
@@ -485,7 +485,7 @@ impl Near {
         let Some(slot) = here else {
             return far.preload(line, data, plan);
         };
-        if self.form == Form::Beside {
+        if self.form == NearForm::Beside {
             let stack = &mut self.stack;
             return plan.in_near(self.bits, |plan| stack.preload(slot, data, plan));
         }
@@ -493,7 +493,7 @@ impl Near {
         if !far.preload(line, data, plan) {
             return false;
         }
-        let bits = (line.0 / self.lines << FLAGS | VALID).to_le_bytes();
+        let bits = (((line.0 / self.lines) << FLAGS) | VALID).to_le_bytes();
         plan.in_near(self.bits, |plan| {
             plan.preload(Place(slot.0), Some(bits), |held| *held = *data)
         });
@@ -503,14 +503,14 @@ impl Near {
     /// See [`super::Layer::hint`].
     pub fn hint(&self, line: Logical, far: &Controller, plan: &Plan) {
         match self.form {
-            Form::Cache => {
+            NearForm::Cache => {
                 plan.touch_ahead(Place(self.slot(line).0 | Place::NEAR));
                 far.top.hint(line, plan);
             }
-            Form::Beside if self.has(line) => {
+            NearForm::Beside if self.has(line) => {
                 plan.touch_ahead(Place(self.beside(line).0 | Place::NEAR));
             }
-            Form::Beside | Form::None => far.top.hint(line, plan),
+            NearForm::Beside | NearForm::None => far.top.hint(line, plan),
         }
     }
 
@@ -523,7 +523,7 @@ impl Near {
 
     /// Adds the cache's figures.
     pub fn figures(&self, out: &mut Figures) {
-        if self.form != Form::Cache {
+        if self.form != NearForm::Cache {
             return;
         }
         let rate = |[missed, hit]: [u64; 2]| Amount::share(hit as f64, (missed + hit) as f64);

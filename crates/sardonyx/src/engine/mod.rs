@@ -13,13 +13,13 @@ mod constraints;
 mod execution;
 mod heads;
 mod link;
+mod media;
 mod pausing;
 mod queue;
 pub(crate) mod slots;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
@@ -27,8 +27,7 @@ use crate::exhausted::Exhausted;
 use crate::line::{Place, Tier};
 use crate::medium::image::Image;
 use crate::medium::link::Message;
-use crate::medium::mapping::Decoder;
-use crate::medium::params::{EngineParams, MediumParams, Unit};
+use crate::medium::params::{EngineParams, Unit};
 use crate::plan::observe::{Observer, Observers};
 use crate::plan::orders::Choice;
 pub use crate::plan::request::{Answer, Asked, Request};
@@ -43,6 +42,7 @@ pub use cells::Programmed;
 use channel::{Channel, NEVER};
 use heads::{Head, Heads};
 use link::Link;
+use media::Medium;
 pub use pausing::Interruptions;
 use slots::Waiting;
 
@@ -84,47 +84,6 @@ pub struct BankUse {
     pub busy: Time,
     /// The time at which the latest of its accesses is done, in picoseconds.
     until: u64,
-}
-
-/// One of the media on the engine's clock: its channels, its own clock, and what it has done.
-struct Medium {
-    params: MediumParams,
-    decoder: Decoder,
-    /// Its channels among the engine's, and the first of its banks among theirs.
-    channels: Range<usize>,
-    first_bank: usize,
-    of_a_channel: usize,
-    /// A memory cycle in picoseconds, and the number and the start of a recent cycle.
-    clock: u64,
-    cycle: u64,
-    cycle_began: u64,
-    service: [Service; 2],
-}
-
-impl Medium {
-    /// A medium whose channels and banks come after so many others.
-    fn new(params: &MediumParams, channels: usize, banks: usize) -> Medium {
-        let geometry = &params.geometry;
-        Medium {
-            decoder: Decoder::new(geometry, params.mapping),
-            channels: channels..channels + geometry.channels as usize,
-            first_bank: banks,
-            of_a_channel: (geometry.ranks * geometry.banks) as usize,
-            clock: params.timing.clock.ps(),
-            cycle: 0,
-            cycle_began: 0,
-            service: [Service::default(); 2],
-            params: params.clone(),
-        }
-    }
-
-    /// The banks that uses are counted of; none behind a module's buffer.
-    fn banks(&self) -> usize {
-        match self.params.buffer {
-            Some(_) => 0,
-            None => self.channels.len() * self.of_a_channel,
-        }
-    }
 }
 
 /// Executes plans.

@@ -16,6 +16,7 @@ pub mod epochs;
 mod error;
 pub mod hosted;
 mod locks;
+mod near_figures;
 mod ops;
 pub mod outcome;
 mod outcome_json;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::energies::{self, Done, Parts};
 use super::epochs::{EpochCounts, Series};
+use super::near_figures;
 use super::port::Port;
 use super::system::Before;
 use super::usage::Usage;
@@ -128,19 +129,6 @@ mod medium {
     }
 }
 
-mod near {
-    crate::figures::figures! { "The near medium";
-        READS: Count Less "near_reads", "all reads of the near medium: lines, and tags that come with them";
-        WRITES: Count Less "near_writes", "all writes to the near medium";
-        BANDWIDTH: GigabytesPerSecond More "near_gb_per_s",
-            "bytes of all lines that the near medium has read and written, by `simulated_ns`";
-        READ_TOTAL: Nanoseconds Less "near_read_total_ns", "mean time of the near medium's reads, queue included";
-        WRITE_TOTAL: Nanoseconds Less "near_write_total_ns", "mean time of the near medium's writes, queue included";
-        ROW_HIT_RATE: Ratio More "near_row_hit_rate", "share of the near medium's accesses that found their row open";
-        ENERGY: Nanojoules Less "near_energy_nj", "of `energy_nj`, the near medium's";
-    }
-}
-
 mod programs {
     crate::figures::figures! { "Programs on cores and caches";
         RUNTIME: Nanoseconds Less "runtime_ns", "time until the last core has retired everything";
@@ -163,12 +151,13 @@ mod programs {
 }
 
 /// The figures of every run, whatever its design.
-pub static FIGURES: [&[&Figure]; 6] = [
+pub static FIGURES: [&[&Figure]; 7] = [
     traffic::FIGURES,
     latency::FIGURES,
     time::FIGURES,
     medium::FIGURES,
-    near::FIGURES,
+    near_figures::FIGURES,
+    crate::controller::near::FIGURES,
     programs::FIGURES,
 ];
 
@@ -280,7 +269,7 @@ fn figures(sim: &Finished) -> Figures {
     out.put(&time::BANDWIDTH, bandwidth);
     let service = [Direction::Read, Direction::Write].map(|kind| memory.service(kind));
     let params = &sim.machine.engine.medium;
-    let near = near(sim, simulated, &mut out);
+    let near = near_figures::put(sim, simulated, &mut out);
     let far = Done {
         medium: params,
         service,
@@ -301,38 +290,6 @@ fn figures(sim: &Finished) -> Figures {
         out.put(&traffic::SKIPPED, skipped.sum::<u64>());
     }
     out
-}
-
-/// Adds what the near medium has done, if there is one. Returns its energies.
-fn near(sim: &Finished, simulated: Time, out: &mut Figures) -> Parts {
-    let Some(medium) = &sim.machine.engine.near else {
-        return Parts::default();
-    };
-    let (memory, end) = (&sim.port.memory, sim.port.last_answer);
-    let total = memory.ledger().grand_total();
-    let done = Done {
-        medium,
-        service: [Direction::Read, Direction::Write]
-            .map(|kind| memory.service_of(Tier::Near, kind)),
-        active: memory.active(Tier::Near, end),
-    };
-    let moved = (total.near_reads + total.near_writes) * LINE_BITS / 8;
-    let mean = |service: &Service| Amount::share(service.total.ns(), service.accesses as f64);
-    let [reads, writes] = &done.service;
-    let hits = (reads.row_hits + writes.row_hits) as f64;
-    let parts = Parts::of(&done, simulated);
-    out.put(&near::READS, total.near_reads);
-    out.put(&near::WRITES, total.near_writes);
-    out.put(
-        &near::BANDWIDTH,
-        Amount::share(moved as f64, simulated.ns()),
-    );
-    out.put(&near::READ_TOTAL, mean(reads));
-    out.put(&near::WRITE_TOTAL, mean(writes));
-    let accesses = (reads.accesses + writes.accesses) as f64;
-    out.put(&near::ROW_HIT_RATE, Amount::share(hits, accesses));
-    out.put(&near::ENERGY, parts.whole());
-    parts
 }
 
 fn counted(sim: &Finished, duplicates: Amount, out: &mut Figures) {

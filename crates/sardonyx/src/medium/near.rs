@@ -12,7 +12,7 @@ use crate::settings::{Allowed, Needs, Row, Setting, Settings, Value, keys, words
 
 /// What the near medium is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum NearForm {
     /// There is none.
     #[default]
     None,
@@ -22,7 +22,7 @@ pub enum Form {
     Beside,
 }
 
-words!(Form { "none" => None, "cache" => Cache, "beside" => Beside });
+words!(NearForm { "none" => None, "cache" => Cache, "beside" => Beside });
 
 /// What becomes of a line that is written to a memory with a cache before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,7 +54,7 @@ words!(Survives { "no" => No, "yes" => Yes, "claimed" => Claimed });
 
 /// The tables of the persistent medium's design that lie in the near medium.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tables {
+pub enum NearTables {
     /// None.
     #[default]
     None,
@@ -66,7 +66,7 @@ pub enum Tables {
     All,
 }
 
-words!(Tables { "none" => None, "counters" => Counters, "mappings" => Mappings, "all" => All });
+words!(NearTables { "none" => None, "counters" => Counters, "mappings" => Mappings, "all" => All });
 
 /// Where pages of programs lie if there is memory of two kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,19 +84,19 @@ words!(Pages { "first" => First, "weighted" => Weighted, "files" => Files });
 
 /// Keys that do nothing without a near medium.
 pub const NEAR: Needs = Needs {
-    met: |settings| settings.get(&FORM) != Form::None,
+    met: |settings| settings.get(&FORM) != NearForm::None,
     switches: &["near.form"],
     what: "near.form is cache or beside",
 };
 
 const CACHE: Needs = Needs {
-    met: |settings| settings.get(&FORM) == Form::Cache,
+    met: |settings| settings.get(&FORM) == NearForm::Cache,
     switches: &["near.form"],
     what: "near.form is cache",
 };
 
 const BESIDE: Needs = Needs {
-    met: |settings| settings.get(&FORM) == Form::Beside,
+    met: |settings| settings.get(&FORM) == NearForm::Beside,
     switches: &["near.form"],
     what: "near.form is beside",
 };
@@ -110,16 +110,16 @@ const WEIGHTED: Needs = Needs {
 const MOST_LINES: u64 = 1 << 40;
 
 keys! {
-    FORM: Form = word("near.form", "none"),
+    FORM: NearForm = word("near.form", "none"),
         Source("the machines of the papers have one medium"),
         "A second medium that a power cut loses: none, a cache before the persistent one, or memory beside it";
     SURVIVES: Survives = word("near.survives", "no"),
         Source("DRAM; yes as NVDIMM-N, whose module saves all of it on reserve power (JEDEC JESD245)"),
         "Whether the near medium outlives a power cut; claimed: it does not, and the machine counts on it, which the \
          crash explorer catches" needs NEAR;
-    TABLES: Tables = word("near.tables", "none"),
+    TABLES: NearTables = word("near.tables", "none"),
         Source("ESD and SCA have their tables in the persistent medium"),
-        "Tables of the persistent medium's design that lie in the near one, which has to survive a power cut" needs NEAR;
+        "NearTables of the persistent medium's design that lie in the near one, which has to survive a power cut" needs NEAR;
     LINES: u64 = int("near.lines", (0, MOST_LINES), 0),
         Source("all that the near medium has"),
         "Lines of the near medium that are used; 0 for all" needs NEAR
