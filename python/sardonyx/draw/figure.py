@@ -67,6 +67,7 @@ CAUSE_COLOURS = {
     "integrity": "#3b3f8f",
     "link": "#94602e",
     "levelling": "#2e6b4f",
+    "near": "#8a5a2b",
 }
 
 

@@ -42,6 +42,7 @@ CAUSES = (
     "integrity",
     "link",
     "levelling",
+    "near",
     "data",
 )
 

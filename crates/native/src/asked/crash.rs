@@ -50,7 +50,7 @@ question! {
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
         set: Pairs,
-        /// A second medium, such as ddr4-2400: a cache before the machine's, or memory beside it.
+        /// A second medium: a cache before it, as ddr4-2400.
         #[schemars(extend("value" = "MACHINE", "sets" = "near.extends"))]
         near: Option<String>,
         /// The program keeps no undo log; the design's own stays.
@@ -122,7 +122,7 @@ question! {
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
         set: Pairs,
-        /// A second medium, such as ddr4-2400: a cache before the machine's, or memory beside it.
+        /// A second medium: a cache before it, as ddr4-2400.
         #[schemars(extend("value" = "MACHINE", "sets" = "near.extends", "rare" = true))]
         near: Option<String>,
         /// The program keeps no undo log; the design's own stays.

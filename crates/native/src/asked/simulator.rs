@@ -40,7 +40,7 @@ question! {
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
         set: Pairs,
-        /// A second medium, such as ddr4-2400: a cache before the machine's, or memory beside it.
+        /// A second medium: a cache before it, as ddr4-2400.
         #[schemars(extend("value" = "MACHINE", "sets" = "near.extends"))]
         near: Option<String>,
         /// Use only the first N records of each trace.
@@ -218,7 +218,7 @@ question! {
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
         set: Pairs,
-        /// A second medium, such as ddr4-2400: a cache before the machine's, or memory beside it.
+        /// A second medium: a cache before it, as ddr4-2400.
         #[schemars(extend("value" = "MACHINE", "sets" = "near.extends"))]
         near: Option<String>,
         /// Use only the first N records of each trace.
@@ -281,7 +281,7 @@ question! {
         /// Set a key of the machine; repeatable.
         #[schemars(extend("short" = "s", "value" = "KEY=VALUE"))]
         set: Pairs,
-        /// A second medium, such as ddr4-2400: a cache before the machine's, or memory beside it.
+        /// A second medium: a cache before it, as ddr4-2400.
         #[schemars(extend("value" = "MACHINE", "sets" = "near.extends"))]
         near: Option<String>,
         /// Write the curves as an HTML page to this file.
