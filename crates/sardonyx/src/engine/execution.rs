@@ -270,7 +270,7 @@ impl Engine {
         medium.service[Direction::Read as usize].short_cuts += 1;
         self.plan.exercise(&FORWARD);
         // The controller forwards, at the rate of the persistent medium's queues: answers come in order.
-        let done = now + self.params.medium.queues.forwarding_cycles * self.media[0].clock;
+        let done = now + self.params.medium.queues.forwarding_cycles * self.clocks[0].period;
         self.result(self.results.len() - 1, done, step);
     }
 
@@ -303,13 +303,13 @@ impl Engine {
     /// Has the channel act in the next cycle, because an access is not eligible in the cycle of its arrival.
     pub(super) fn wake_channel(&mut self, index: usize) {
         let tier = self.tier(index);
-        let medium = &mut self.media[tier];
-        let ahead = self.now - medium.cycle_began;
-        if ahead >= medium.clock {
-            medium.cycle += ahead / medium.clock;
-            medium.cycle_began = self.now - ahead % medium.clock;
+        let clock = &mut self.clocks[tier];
+        let ahead = self.now - clock.began;
+        if ahead >= clock.period {
+            clock.cycle += ahead / clock.period;
+            clock.began = self.now - ahead % clock.period;
         }
-        let (cycle, time) = (medium.cycle + 1, medium.cycle_began + medium.clock);
+        let (cycle, time) = (clock.cycle + 1, clock.began + clock.period);
         self.act_at(index, cycle, time);
     }
 
@@ -327,14 +327,14 @@ impl Engine {
         // The channel does not run past a timer, at which the controller may plan something for it.
         let mut limit = self.heads.alone(index).min(self.next_timer()).min(limit);
         let tier = self.tier(index);
-        let clock = self.media[tier].clock;
+        let clock = self.clocks[tier].period;
         loop {
             let (outcome, share) = match SPECIAL {
                 false => (self.channels[index].act::<false>(limit, None), 1.0),
                 true => self.channel_acts_specially(index),
             };
             self.now = outcome.cycle * clock;
-            (self.media[tier].cycle, self.media[tier].cycle_began) = (outcome.cycle, self.now);
+            (self.clocks[tier].cycle, self.clocks[tier].began) = (outcome.cycle, self.now);
             if self.plan.observers.any() {
                 self.tell_commands(index);
                 if let Some(issued) = outcome.issued {
@@ -440,10 +440,11 @@ impl Engine {
                 from,
                 was_done,
             } => {
-                let medium = &mut self.media[0]; // the near one has no array writes that can be interrupted
-                let (from, done) = (from * medium.clock, done * medium.clock);
+                // The near one has no array writes that can be interrupted.
+                let (medium, clock) = (&mut self.media[0], self.clocks[0].period);
+                let (from, done) = (from * clock, done * clock);
                 medium.service[Direction::Write as usize].total +=
-                    Time::from_ps(done - was_done * medium.clock);
+                    Time::from_ps(done - was_done * clock);
                 let bank = &mut self.banks[index * medium.of_a_channel + access.bank];
                 bank.busy += Time::from_ps(done.saturating_sub(from.max(bank.until)));
                 bank.until = bank.until.max(done);
@@ -525,10 +526,8 @@ impl Engine {
         service.row_hits += u64::from(access.hit);
         service.queued += Time::from_ps(begun - record.queued);
         service.total += Time::from_ps(done - record.queued);
-        let channel = index - medium.channels.start;
-        let bank = medium.first_bank + channel * medium.of_a_channel + access.bank;
-        if medium.params.buffer.is_none() {
-            let bank = &mut self.banks[bank];
+        let bank = index * medium.of_a_channel + access.bank;
+        if let Some(bank) = self.banks.get_mut(medium.bank_base.wrapping_add(bank)) {
             bank.accesses += 1;
             // A bank takes its next access before the last one is done; the overlap counts once.
             bank.busy += Time::from_ps(done.saturating_sub(begun.max(bank.until)));

@@ -14,11 +14,18 @@ pub(super) struct Medium {
     pub channels: Range<usize>,
     pub first_bank: usize,
     pub of_a_channel: usize,
-    /// A memory cycle in picoseconds, and the number and the start of a recent cycle.
-    pub clock: u64,
-    pub cycle: u64,
-    pub cycle_began: u64,
+    /// The number that a channel's first bank would have if the medium's channels began with the engine's first: out of
+    /// reach where uses of banks are not counted.
+    pub bank_base: usize,
     pub service: [Service; 2],
+}
+
+/// A medium's memory cycle in picoseconds, and the number and the start of a recent cycle.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Clock {
+    pub period: u64,
+    pub cycle: u64,
+    pub began: u64,
 }
 
 impl Medium {
@@ -30,11 +37,20 @@ impl Medium {
             channels: channels..channels + geometry.channels as usize,
             first_bank: banks,
             of_a_channel: (geometry.ranks * geometry.banks) as usize,
-            clock: params.timing.clock.ps(),
-            cycle: 0,
-            cycle_began: 0,
+            bank_base: match params.buffer {
+                Some(_) => usize::MAX / 2,
+                None => banks.wrapping_sub(channels * (geometry.ranks * geometry.banks) as usize),
+            },
             service: [Service::default(); 2],
             params: params.clone(),
+        }
+    }
+
+    /// Its clock, at the beginning.
+    pub fn clock(&self) -> Clock {
+        Clock {
+            period: self.params.timing.clock.ps(),
+            ..Clock::default()
         }
     }
 

@@ -42,7 +42,7 @@ pub use cells::Programmed;
 use channel::{Channel, NEVER};
 use heads::{Head, Heads};
 use link::Link;
-use media::Medium;
+use media::{Clock, Medium};
 pub use pausing::Interruptions;
 use slots::Waiting;
 
@@ -91,6 +91,7 @@ pub struct Engine {
     params: EngineParams,
     /// The media: the persistent one, and the near one (the same again where there is none).
     media: [Medium; 2],
+    clocks: [Clock; 2],
     plan: Plan,
     timers: BinaryHeap<Reverse<(Time, Timer)>>,
     channels: Vec<Channel>,
@@ -151,6 +152,7 @@ impl Engine {
         let reorders = medium.cells.is_some() || medium.pausing.is_some();
         let sources = channels * 2 + Unit::ALL.len() + Message::ALL.len() + 1;
         Engine {
+            clocks: [media[0].clock(), media[1].clock()],
             media,
             plan: Plan::new(image, medium.queues.forwarding),
             timers: BinaryHeap::new(),
@@ -604,12 +606,13 @@ impl Engine {
     /// For how long ranks of a medium had open rows up to `until`, summed; zero where that takes what closed rows take.
     pub fn active(&self, tier: Tier, until: Time) -> Time {
         let medium = &self.media[tier as usize];
-        let (channels, cycle) = (
+        let (channels, clock) = (
             &self.channels[medium.channels.clone()],
-            until.ps() / medium.clock,
+            self.clocks[tier as usize].period,
         );
+        let cycle = until.ps() / clock;
         let cycles = channels.iter().map(|channel| channel.active(cycle));
-        Time::from_ps(cycles.sum::<u64>() * medium.clock)
+        Time::from_ps(cycles.sum::<u64>() * clock)
     }
 
     /// Array writes of each place, without moves; `None` without wear levelling.
@@ -652,9 +655,9 @@ impl Engine {
             (bank.accesses, bank.busy) = (0, Time::ZERO);
         }
         self.channels.iter_mut().for_each(Channel::forget_blocks);
-        for medium in &self.media {
+        for (medium, clock) in self.media.iter().zip(&self.clocks) {
             for channel in &mut self.channels[medium.channels.clone()] {
-                channel.forget_active(self.now / medium.clock);
+                channel.forget_active(self.now / clock.period);
             }
         }
         let channels = self.channels.iter_mut();
@@ -687,7 +690,7 @@ impl Engine {
     /// Removes a listener and returns it, after it has been told of all commands so far.
     pub fn take<T: Observer>(&mut self) -> Option<Box<T>> {
         for index in 0..self.channels.len() {
-            let cycle = self.now / self.media[self.tier(index)].clock;
+            let cycle = self.now / self.clocks[self.tier(index)].period;
             self.channels[index].refresh(cycle); // an idle channel has not yet made up for its refreshes
             self.tell_commands(index);
         }

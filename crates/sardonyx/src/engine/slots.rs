@@ -61,8 +61,11 @@ impl Waiting {
 impl Engine {
     pub(super) fn write_slots(&self, accept: Step) -> Slots {
         let record = self.plan.steps.get(accept);
-        let medium = &self.media[Tier::of(Place(record.place)) as usize];
-        match record.counter && medium.params.queues.counter_writes > 0 {
+        let has_queue = || {
+            let medium = &self.media[Tier::of(Place(record.place)) as usize];
+            medium.params.queues.counter_writes > 0
+        };
+        match record.counter && has_queue() {
             true => Slots::CounterWrite,
             false => Slots::Write,
         }
