@@ -72,7 +72,7 @@ def main() -> None:
             if not of:
                 continue
             better = sum(ratio > 1 if figure in MORE else ratio < 1 for ratio in of)
-            mean = statistics.geometric_mean(of)
+            mean = statistics.mean(of) if "rate" in figure else statistics.geometric_mean(of)
             said.append(f"{share} %: {mean:.3f}, better on {better} of {len(of)}")
         print(f"{pair}, {figure}: {'; '.join(said)}", file=sys.stdout)
 
