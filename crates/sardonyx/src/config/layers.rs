@@ -186,12 +186,16 @@ impl Layers {
         let own = keys::all().filter(|key| !near::is_of_medium(key.name));
         let assumed = own.filter_map(|key| self.doubted(key, &settings));
         let mut assumed = assumed.collect::<Result<Vec<_>, _>>()?;
-        let of_near = near.into_iter().flat_map(|near| near.assumed);
-        let of_near = of_near.map(|assumed| Assumed {
-            parameter: format!("{}{}", near::PREFIX, assumed.parameter),
-            ..assumed
-        });
-        assumed.extend(of_near.filter(|assumed| near::is_of_medium(&assumed.parameter)));
+        if let Some(near) = near {
+            let of_near = near
+                .assumed
+                .iter()
+                .filter(|one| near::can_have(&one.parameter) && near.matters(&one.parameter));
+            assumed.extend(of_near.map(|one| Assumed {
+                parameter: format!("{}{}", near::PREFIX, one.parameter),
+                ..one.clone()
+            }));
+        }
         let machine = Machine {
             assumed,
             engine: EngineParams::from_settings(&settings),

@@ -250,6 +250,21 @@ pub fn is_of_medium(key: &str) -> bool {
         .is_some_and(|rest| rest.starts_with("medium."))
 }
 
+/// Whether a near medium can have the part of a medium that this parameter is of: it has banks, and neither wears nor
+/// keeps tables.
+pub fn can_have(parameter: &str) -> bool {
+    const NOT: [&str; 6] = [
+        "buffer",
+        "cells",
+        "pausing",
+        "levelling",
+        "endurance",
+        "regions_skew",
+    ];
+    let part = parameter.strip_prefix("medium.");
+    part.is_some_and(|part| !NOT.iter().any(|not| part.starts_with(not)))
+}
+
 /// The settings of the near medium under the names that media have; `None` without one. Everything else, units and
 /// layers, is the machine's own: both media hang on one controller.
 pub fn settings(settings: &Settings) -> Option<Settings> {
