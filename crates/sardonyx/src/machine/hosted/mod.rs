@@ -107,7 +107,8 @@ impl Hosted {
         let machine = machine.with_cores(options.sources);
         let mut memory = Memory::new(&machine, design)?;
         memory.check(options.keep.then(Box::default));
-        let capacity = machine.capacity_bytes();
+        let beside = machine.near_lines() * crate::line::LINE_BYTES as u64;
+        let capacity = machine.capacity_bytes() + beside;
         let spaces = (0..options.sources).map(|source| space(&machine, &options, source));
         let caches = Caches::new(&CachesParams::default(), 1);
         let mut port = Port::new(

@@ -150,7 +150,7 @@ impl Hosted {
                         false => Persist::Relaxed,
                     },
                     core: asked.source,
-                    flushed: flight.persist,
+                    flushed: true, // a host's flush is only waited for, so that nothing may stay in a near cache
                     ..Write::new(line, At::past(&data))
                 };
                 self.port.memory.write_announced(request, now, write);
