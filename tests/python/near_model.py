@@ -36,12 +36,15 @@ class Slot:
     data: bytes | None
 
 
-def cache(records: Sequence[Record], lines: int, writes: str, *, fills: bool) -> Near:
+def cache(
+    records: Sequence[Record], lines: int, writes: str, *, fills: bool, looks: bool = True
+) -> Near:
     """A direct-mapped cache of so many lines.
 
     Each request reads its slot, whose tag comes along. A read that misses has the line brought and
     put there, a write that misses too if ``fills``; a dirty line that has to go is written below
-    after the one that takes its place is read. ``through`` writes below each time, first.
+    after the one that takes its place is read. ``through`` writes below each time, first. Unless it
+    ``looks``, a write reads nothing.
     """
     near, slots = Near(), dict[int, Slot]()
     for record in records:
@@ -50,7 +53,7 @@ def cache(records: Sequence[Record], lines: int, writes: str, *, fills: bool) ->
         through = record.writes and writes == "through"
         if through:
             near.far.append(record)
-        near.counts["near_reads"] += 1
+        near.counts["near_reads"] += looks or not record.writes
         near.counts["write_hits" if record.writes else "read_hits"] += hit
         brings = not hit and (not record.writes or (fills and not through))
         if brings:

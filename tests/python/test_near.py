@@ -83,6 +83,15 @@ def test_each_count_beside_follows_from_a_recording(
         agrees(run, near)
 
 
+@pytest.mark.parametrize("name", ["redis", "sqlite3"])
+def test_a_write_that_does_not_look_reads_nothing(name: str) -> None:
+    trace, limit = TRACES / f"{name}.parquet", 4000
+    near = near_model.cache(read_trace(trace, limit), 512, "back", fills=False, looks=False)
+    sets: dict[str, bool | int | str] = {"near.lines": 512, "near.fills_on_write": False}
+    for run in runs(trace, limit, sets | {"near.looks_before_write": False}):
+        agrees(run, near)
+
+
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_cache_under_churn(seed: int, tmp_path: Path) -> None:
     trace = tmp_path / "churn.parquet"

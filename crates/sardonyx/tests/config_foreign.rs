@@ -201,6 +201,49 @@ fn a_machine_of_nvmain() {
     );
 }
 
+/// The cache's file has its own timings and names the memory's, which it lies beside. A row of 32 lines of 64 bytes holds
+/// 28 with tags of 8 (LO-Cache.cpp).
+#[test]
+fn a_cache_of_nvmain_before_the_memory_of_another_file() {
+    let desk = Desk::new();
+    let cache = NVMAIN
+        .replace("CLK 400", "CLK 2000")
+        .replace("tRCD 48", "tRCD 14");
+    let cache =
+        format!("{cache}MEM_CTL DRC\nDRCVariant LO_Cache\nDRC_CHANNELS 1\nMM_CONFIG pcm.config\n");
+    let missing = desk.load("cache.config", &cache).unwrap_err();
+    assert!(
+        missing.contains("pcm.config: there is no such machine or file"),
+        "{missing}"
+    );
+    desk.write("pcm.config", NVMAIN);
+    let machine = desk.load("cache.config", &cache).unwrap();
+    has(
+        &machine,
+        &[("timing.tRCD", "48"), ("geometry.channels", "2")],
+    );
+    for (key, value) in [
+        ("form", "cache".to_owned()),
+        ("lines", (8 * 65_536 * 28).to_string()),
+        ("fills_on_write", "false".to_owned()),
+        ("looks_before_write", "false".to_owned()),
+        ("medium.timing.tRCD", "14".to_owned()),
+        ("medium.timing.clock_ns", "0.5".to_owned()),
+        ("medium.geometry.channels", "1".to_owned()),
+    ] {
+        assert_eq!(is(&machine, &format!("near.{key}")), value, "{key}");
+    }
+    desk.write("pcm.config", &cache);
+    let again = desk.load("cache.config", &cache).unwrap_err();
+    assert!(again.contains("pcm.config"), "{again}");
+    let other = cache.replace("LO_Cache", "LH_Cache");
+    assert!(
+        desk.load("lh.config", &other)
+            .unwrap_err()
+            .contains("give LO_Cache")
+    );
+}
+
 /// The figures are JEDEC's for such a part: tRFC 360 ns and tREFI 7.8 us at 833 ps, tFAW 26 cycles. 14.5 ns of tWR are
 /// 18 cycles, rounded as the standard says.
 #[test]
@@ -515,8 +558,8 @@ fn caches_before_a_memory_and_unknown_names_are_refused() {
     for (name, text, wanted) in [
         (
             "a.config",
-            format!("{NVMAIN}MEM_CTL DRC\n"),
-            "MEM_CTL: DRC is no memory's own controller",
+            format!("{NVMAIN}MEM_CTL PredictorDRC\n"),
+            "MEM_CTL: PredictorDRC is no memory's own controller",
         ),
         (
             "b.config",

@@ -75,6 +75,7 @@ static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         std::slice::from_ref(&near::LINES.row),
         std::slice::from_ref(&near::WRITES.row),
         std::slice::from_ref(&near::FILLS.row),
+        std::slice::from_ref(&near::LOOKS.row),
         std::slice::from_ref(&near::PAGES.row),
         std::slice::from_ref(&near::NEAR_WEIGHT.row),
         std::slice::from_ref(&near::FAR_WEIGHT.row),

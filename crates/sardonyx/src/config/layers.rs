@@ -66,6 +66,11 @@ impl Layers {
         );
         layers.name = stem(file);
         layers.file = file.to_owned();
+        let whole = KeyPlace {
+            file: file.into(),
+            line: None,
+        };
+        layers.near = read.near.map(|base| (base.to_owned(), whole));
         for (name, value, place) in read.keys {
             let (key, form) = read::find(&name, &place)?;
             layers.assumed.remove(key.name);

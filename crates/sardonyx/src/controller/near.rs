@@ -12,7 +12,7 @@ use crate::figures::{Amount, Figures, figures};
 use crate::line::{Line, Logical, Place, ZERO_LINE};
 use crate::medium::image::Image;
 use crate::medium::near::{
-    self, FILLS, FORM, NEAR_FLUSHED, NEAR_HIT, NEAR_VICTIM, NearForm, WRITES, Writes, bits,
+    self, FILLS, FORM, LOOKS, NEAR_FLUSHED, NEAR_HIT, NEAR_VICTIM, NearForm, WRITES, Writes, bits,
     counted_on, used,
 };
 use crate::medium::params::Geometry;
@@ -92,6 +92,7 @@ pub struct Near {
     form: NearForm,
     writes: Writes,
     fills_on_write: bool,
+    looks_before_write: bool,
     /// The bits of its places.
     bits: u64,
     /// Whether a line is safe once it is here.
@@ -128,6 +129,7 @@ impl Near {
             form: settings.get(&FORM),
             writes,
             fills_on_write: settings.get(&FILLS),
+            looks_before_write: settings.get(&LOOKS),
             bits: bits(settings),
             is_safe: counted_on(settings),
             lines: used(settings, lines),
@@ -170,6 +172,11 @@ impl Near {
             atomic: bits & ATOMIC != 0,
             log: bits & LOG != 0,
         })
+    }
+
+    /// What a slot holds, as if it were known.
+    fn held(&self, slot: Logical, plan: &mut Plan) -> Option<Line> {
+        plan.in_near(self.bits, |plan| self.stack.top.peek(slot, plan))
     }
 
     fn get(&mut self, slot: Logical, after: Step, plan: &mut Plan) -> Fetched {
@@ -367,7 +374,10 @@ impl Near {
             self.flushed += 1;
             plan.exercise(&NEAR_FLUSHED);
         }
-        let looked = self.get(slot, write.gate, &mut plan.because(Cause::Near));
+        let looked = match self.looks_before_write {
+            true => self.get(slot, write.gate, &mut plan.because(Cause::Near)),
+            false => At::new(self.held(slot, plan), write.gate),
+        };
         let mut room = looked.at;
         if !hit {
             if self.fills_on_write && !through {

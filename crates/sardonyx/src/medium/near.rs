@@ -131,6 +131,9 @@ keys! {
     FILLS: bool = flag("near.fills_on_write", true),
         Source("Hildebrand et al., ISPASS 2021: a write that misses brings its line first, up to 5 accesses"),
         "Whether a write that misses the cache brings its line from the persistent medium first" needs CACHE;
+    LOOKS: bool = flag("near.looks_before_write", true),
+        Source("Hildebrand et al., ISPASS 2021: a write reads the tag first; NVMain's LO_Cache does not"),
+        "Whether a write reads its slot first: its tag, and the line that may have to go" needs CACHE;
     PAGES: Pages = word("near.pages", "first"),
         Source("Linux allocates from the node that the program runs on until that is full"),
         "Where a page lies that is touched first: in the near medium until that is full, in turns, or in the near one \

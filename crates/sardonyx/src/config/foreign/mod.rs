@@ -19,6 +19,8 @@ pub(super) struct Foreign {
     pub simulator: &'static str,
     /// The machine of ours that gives the values which the file does not have.
     pub base: &'static str,
+    /// The same for the near medium, if the file has one.
+    pub near: Option<&'static str>,
     pub keys: Vec<(String, String, KeyPlace)>,
     pub notes: Vec<String>,
 }
@@ -284,6 +286,7 @@ impl<'e, 'f> MachineKeys<'e, 'f> {
         Ok(Foreign {
             simulator,
             base,
+            near: None,
             keys: self.keys,
             notes: self.notes,
         })

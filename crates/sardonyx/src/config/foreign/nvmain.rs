@@ -2,11 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use std::path::Path;
+
 use super::super::error::{ConfigError, Result};
+use super::super::presets;
 use super::{Currents, Entries, Foreign, MachineKeys, PlacedValue, order};
 
 const RATE: u64 = 2;
 const LINE: u64 = 64;
+/// Bytes of a tag that lies in the row beside its line.
+const TAG: u64 = 8;
 /// Entries that change no figure: of NVMain's output, of traces and its own front end, of power-down, which is not
 /// modelled and whose energies it does not count by default, of data that it has and we have ourselves, and those that
 /// its own files have and it does not read.
@@ -76,6 +81,16 @@ const WITHOUT_EFFECT: &[&str] = &[
 ];
 const LEFT_OUT: &[(&str, &str)] = &[
     ("BankType", "banks of the usual kind"),
+    ("CHANNELS", "a cache has DRC_CHANNELS"),
+    (
+        "FillQueueSize",
+        "lines that are brought share the queue of writes",
+    ),
+    ("PerfectFills", "bringing a line takes its time"),
+    (
+        "UseFillCache",
+        "lines that are brought share the queue of writes",
+    ),
     ("BanksPerRefresh", "a refresh is of a whole rank"),
     ("CachedRow*", "no cached rows"),
     ("DelayedRefreshThreshold", "refreshes are not put off"),
@@ -142,6 +157,9 @@ pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
         );
     }
     let controller = entries.word("MEM_CTL", "FRFCFS");
+    if controller == "DRC" {
+        return cached(&entries);
+    }
     if !CONTROLLERS.contains(&controller.as_str()) {
         let problem =
             format!("{controller} is no memory's own controller, and what it does is not modelled");
@@ -152,7 +170,78 @@ pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
         let problem = format!("{decoder} moves data between memories, which is not modelled");
         return entries.fault("Decoder", problem, "take it out");
     }
-    let mut keys = MachineKeys::new(&entries);
+    let keys = medium(&entries, "CHANNELS", "QueueSize", &controller)?;
+    keys.finish("NVMain", "nvmain-a", WITHOUT_EFFECT, LEFT_OUT)
+}
+
+/// A cache before the memory of another file, as `LO_Cache` has it: direct mapped, a tag of eight bytes in the row beside
+/// each line; a write replaces what its line finds, without a look.
+fn cached(entries: &Entries) -> Result<Foreign> {
+    let variant = entries.word("DRCVariant", "");
+    if variant != "LO_Cache" {
+        let problem = format!("\"{variant}\" is no cache that is modelled");
+        return entries.fault("DRCVariant", problem, "give LO_Cache");
+    }
+    let other = entries.word("MM_CONFIG", "");
+    let path = Path::new(entries.file).with_file_name(&other);
+    let path = path.to_string_lossy();
+    if other.is_empty() {
+        let problem = "the file of the memory behind the cache is not named".to_owned();
+        return entries.fault("MM_CONFIG", problem, "name it, beside this one");
+    }
+    let text = presets::read_file(&path)?;
+    // Two files may name each other.
+    if Entries::new(&path, parse(&text, &path)?).word("MEM_CTL", "FRFCFS") == "DRC" {
+        let problem = format!("{other} has a cache itself");
+        return entries.fault("MM_CONFIG", problem, "name a memory without one");
+    }
+    let memory = read(&text, &path)?;
+    entries.word("Decoder", "DRCDecoder");
+    let mut keys = medium(entries, "DRC_CHANNELS", "DRCQueueSize", "FRFCFS")?;
+    let count = |name| entries.count(name, 1);
+    let slots = count("COLS")? * LINE / (LINE + TAG);
+    let rows = ["DRC_CHANNELS", "RANKS", "BANKS", "ROWS"].map(count);
+    let lines = rows
+        .into_iter()
+        .try_fold(slots, |lines, of| Ok(lines * of?))?;
+    keys.notes.push(format!(
+        "a row of the cache holds {slots} lines and their tags"
+    ));
+    let place = entries.place(1);
+    let own = [
+        ("near.form", "cache".to_owned()),
+        ("near.lines", lines.to_string()),
+        ("near.fills_on_write", "false".to_owned()),
+        ("near.looks_before_write", "false".to_owned()),
+    ];
+    let own = own.map(|(key, value)| (key.to_owned(), value, place.clone()));
+    let near = keys.finish("NVMain", "nvmain-a", WITHOUT_EFFECT, LEFT_OUT)?;
+    let of_near = near.keys.into_iter();
+    let of_near = of_near.map(|(key, value, place)| (format!("near.{key}"), value, place));
+    Ok(Foreign {
+        near: Some(near.base),
+        keys: memory.keys.into_iter().chain(of_near).chain(own).collect(),
+        notes: [
+            near.notes,
+            memory
+                .notes
+                .into_iter()
+                .map(|note| format!("{other}: {note}"))
+                .collect(),
+        ]
+        .concat(),
+        ..memory
+    })
+}
+
+/// The keys of one medium.
+fn medium<'e, 'f>(
+    entries: &'e Entries<'f>,
+    channels: &str,
+    queue: &str,
+    controller: &str,
+) -> Result<MachineKeys<'e, 'f>> {
+    let mut keys = MachineKeys::new(entries);
     let (bus, burst) = (entries.count("BusWidth", 64)?, entries.count("tBURST", 4)?);
     let rate = entries.count("RATE", RATE)?;
     if bus / 8 * burst * rate != LINE {
@@ -164,9 +253,9 @@ pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
             "give BusWidth, tBURST and RATE of 64 bytes",
         );
     }
-    timing(&entries, &mut keys)?;
+    timing(entries, &mut keys)?;
     for (ours, theirs) in [
-        ("channels", "CHANNELS"),
+        ("channels", channels),
         ("ranks", "RANKS"),
         ("banks", "BANKS"),
         ("rows", "ROWS"),
@@ -175,10 +264,10 @@ pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
         let count = entries.count(theirs, 1)?;
         keys.put(&format!("geometry.{ours}"), count, theirs);
     }
-    mapping(&entries, &mut keys)?;
-    queues(&entries, &mut keys, &controller)?;
-    energies(&entries, &mut keys)?;
-    keys.finish("NVMain", "nvmain-a", WITHOUT_EFFECT, LEFT_OUT)
+    mapping(entries, &mut keys)?;
+    queues(entries, &mut keys, controller, queue)?;
+    energies(entries, &mut keys)?;
+    Ok(keys)
 }
 
 /// The memory's clock in MHz.
@@ -295,7 +384,7 @@ fn mapping(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
     Ok(())
 }
 
-fn queues(entries: &Entries, keys: &mut MachineKeys, controller: &str) -> Result<()> {
+fn queues(entries: &Entries, keys: &mut MachineKeys, controller: &str, size: &str) -> Result<()> {
     let page = match entries.whole("ClosePage", 1)? {
         0 => "open",
         _ => "closed",
@@ -308,7 +397,7 @@ fn queues(entries: &Entries, keys: &mut MachineKeys, controller: &str) -> Result
         let hits = entries.count("StarvationThreshold", 4)?;
         keys.put("queues.starvation", hits, "StarvationThreshold");
     }
-    let one = entries.count("QueueSize", 32)?;
+    let one = entries.count(size, 32)?;
     let (reads, writes, low) = match controller {
         "FRFCFS-WQF" => (
             entries.count("ReadQueueSize", 32)?,

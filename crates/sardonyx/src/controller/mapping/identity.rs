@@ -57,6 +57,10 @@ impl Layer for Identity {
         self.below.preload(Place(a.0), data, plan)
     }
 
+    fn peek(&self, a: Logical, plan: &Plan) -> Option<Line> {
+        self.below.peek(Place(a.0), plan)
+    }
+
     fn hint(&self, a: Logical, plan: &Plan) {
         self.below.hint(Place(a.0), plan);
     }
