@@ -213,3 +213,40 @@ fn what_cannot_be_near_is_refused_with_the_key_and_a_remedy() {
         assert!(refused.contains(says), "{refused}");
     }
 }
+
+#[test]
+fn a_list_of_media_is_a_machine_with_a_near_one() {
+    let list = "extends = \"esd\"\n[[media]]\nname = \"far\"\n[media.medium.geometry]\nrows = 1024\n\
+        [[media]]\nname = \"near\"\nextends = \"hbm2\"\ndesign = \"sca\"\nlines = 64\n[media.medium.timing]\ntRCD = 9\n";
+    let listed = Machine::parse(list, "two.toml").unwrap();
+    let sets = [
+        ("medium.geometry.rows", "1024"),
+        ("near.extends", "hbm2"),
+        ("near.design", "sca"),
+        ("near.lines", "64"),
+        ("near.medium.timing.tRCD", "9"),
+    ];
+    let set = Machine::load("esd", &sets).unwrap();
+    assert_eq!(listed.settings, set.settings);
+    for (text, says) in [
+        ("[[media]]\nextends = \"hbm2\"\n", "without a name"),
+        ("[[media]]\nname = \"middle\"\n", "neither near nor far"),
+        ("[[media]]\nname = \"far\"\ndesign = \"esd\"\n", "--designs"),
+        ("media = [3]\n", "no table"),
+        (
+            "[[media]]\nname = \"near\"\ndesign = \"esd\"\nextends = \"hbm2\"\n",
+            "near.design",
+        ),
+        (
+            "[[media]]\nname = \"near\"\nextends = \"nothing\"\n",
+            "nothing",
+        ),
+    ] {
+        let text = format!("extends = \"esd\"\n{text}").replace(
+            "extends = \"esd\"\nmedia = [3]\n",
+            "media = [3]\nextends = \"esd\"\n",
+        );
+        let refused = Machine::parse(&text, "two.toml").unwrap_err().to_string();
+        assert!(refused.contains(says), "{refused}");
+    }
+}

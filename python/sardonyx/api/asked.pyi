@@ -23,6 +23,7 @@ class Compare(Asked):
     machine: str
     set: tuple[tuple[str, str], ...]
     near: str | None
+    near_design: str | None
     limit: int | None
     addresses: str | None
     arrivals: str | None
@@ -77,6 +78,7 @@ class CrashOnce(Asked):
     machine: str
     set: tuple[tuple[str, str], ...]
     near: str | None
+    near_design: str | None
     no_log: bool
     tear: Literal["lines", "words"]
     attack: bool | None
@@ -104,6 +106,7 @@ class CrashRun(Asked):
     machine: str
     set: tuple[tuple[str, str], ...]
     near: str | None
+    near_design: str | None
     no_log: bool
     tear: Literal["lines", "words"]
     attack: bool | None
@@ -222,6 +225,7 @@ class Curve(Asked):
     in_order: bool
     set: tuple[tuple[str, str], ...]
     near: str | None
+    near_design: str | None
     plot: Path | None
     jobs: int | None
 
@@ -245,6 +249,7 @@ class Explore(Asked):
     machine: str
     set: tuple[tuple[str, str], ...]
     near: str | None
+    near_design: str | None
     limit: int | None
     transactions: int
     transaction_size: int

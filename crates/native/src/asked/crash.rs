@@ -53,6 +53,9 @@ question! {
         /// A second medium: a cache before it, as ddr4-2400.
         #[schemars(extend("value" = "MACHINE", "sets" = "near.extends"))]
         near: Option<String>,
+        /// The design of the second medium; default: no-encryption.
+        #[schemars(extend("value" = "DESIGN", "sets" = "near.design", "rare" = true))]
+        near_design: Option<String>,
         /// The program keeps no undo log; the design's own stays.
         #[schemars(extend("rare" = true))]
         no_log: bool,
@@ -125,6 +128,9 @@ question! {
         /// A second medium: a cache before it, as ddr4-2400.
         #[schemars(extend("value" = "MACHINE", "sets" = "near.extends", "rare" = true))]
         near: Option<String>,
+        /// The design of the second medium; default: no-encryption.
+        #[schemars(extend("value" = "DESIGN", "sets" = "near.design", "rare" = true))]
+        near_design: Option<String>,
         /// The program keeps no undo log; the design's own stays.
         #[schemars(extend("rare" = true))]
         no_log: bool,

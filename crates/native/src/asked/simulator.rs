@@ -43,6 +43,9 @@ question! {
         /// A second medium: a cache before it, as ddr4-2400.
         #[schemars(extend("value" = "MACHINE", "sets" = "near.extends"))]
         near: Option<String>,
+        /// The design of the second medium; default: no-encryption.
+        #[schemars(extend("value" = "DESIGN", "sets" = "near.design", "rare" = true))]
+        near_design: Option<String>,
         /// Use only the first N records of each trace.
         #[schemars(range(min = 1))]
         limit: Option<u64>,
@@ -221,6 +224,9 @@ question! {
         /// A second medium: a cache before it, as ddr4-2400.
         #[schemars(extend("value" = "MACHINE", "sets" = "near.extends"))]
         near: Option<String>,
+        /// The design of the second medium; default: no-encryption.
+        #[schemars(extend("value" = "DESIGN", "sets" = "near.design", "rare" = true))]
+        near_design: Option<String>,
         /// Use only the first N records of each trace.
         #[schemars(range(min = 1))]
         limit: Option<u64>,
@@ -284,6 +290,9 @@ question! {
         /// A second medium: a cache before it, as ddr4-2400.
         #[schemars(extend("value" = "MACHINE", "sets" = "near.extends"))]
         near: Option<String>,
+        /// The design of the second medium; default: no-encryption.
+        #[schemars(extend("value" = "DESIGN", "sets" = "near.design", "rare" = true))]
+        near_design: Option<String>,
         /// Write the curves as an HTML page to this file.
         plot: Option<Place>,
         /// Runs at once; default: one a core.

@@ -107,6 +107,11 @@ impl Reader<'_> {
             let place = self.place(key.span().start);
             match value.get_ref() {
                 DeValue::Table(assumed) if path == "assumed" => self.assumed("", assumed)?,
+                DeValue::Array(media) if path == "media" => {
+                    for medium in media {
+                        self.medium(medium.get_ref(), self.place(medium.span().start))?;
+                    }
+                }
                 DeValue::Table(inner) => {
                     if names::first_of(&path).is_none() {
                         return Err(unknown(&place, &path));
@@ -117,6 +122,30 @@ impl Reader<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Reads one of a list of media: `near`, whose keys are those under that name, or `far`, the machine's own.
+    fn medium(&mut self, medium: &DeValue<'_>, place: KeyPlace) -> Result<()> {
+        let bad = |problem: &str| {
+            let remedy =
+                "write [[media]] with name = \"near\" (or \"far\"), extends = \"ddr4-2400\"";
+            Err(ConfigError::key(&place, "media", problem, remedy))
+        };
+        let DeValue::Table(medium) = medium else {
+            return bad("holds something that is no table");
+        };
+        let mut medium = medium.clone();
+        let name = medium.remove("name");
+        let section = match name.as_ref().map(|name| name.get_ref()) {
+            Some(DeValue::String(name)) if name == "near" => "near",
+            Some(DeValue::String(name)) if name == "far" => "",
+            Some(_) => return bad("has a name that is neither near nor far"),
+            None => return bad("has a medium without a name"),
+        };
+        if section.is_empty() && medium.contains_key("design") {
+            return bad("has a design of the far medium, which each command names (--designs)");
+        }
+        self.table(section, &medium)
     }
 
     fn leaf(&mut self, path: &str, value: &DeValue<'_>, place: KeyPlace) -> Result<()> {
