@@ -231,7 +231,7 @@ impl Near {
                 Persist::Relaxed
             },
         );
-        plan.handled(tag.line, &data, class, order);
+        plan.handled_again(tag.line, &data, class, order);
         let write = Write {
             class,
             order,

@@ -303,6 +303,10 @@ impl Observer for Journal {
         self.handled.push(handled);
     }
 
+    fn handled_again(&mut self, handled: Handled) {
+        self.handled.push(handled);
+    }
+
     fn leaves_with(&mut self, leave: Step) {
         if let Some(first) = self.presented.take() {
             self.leaving.insert(leave.0, first);

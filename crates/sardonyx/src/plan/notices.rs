@@ -27,16 +27,24 @@ impl Plan {
 
     /// Tells observers that the controller is asked to write `data` to `line`.
     pub fn handled(&mut self, line: Logical, data: &Line, class: Class, persist: Persist) {
-        let order = self.steps.upcoming().0;
-        self.observers.tell(|one| {
-            one.handled(Handled {
-                line,
-                data: *data,
-                class,
-                persist,
-                order,
-            });
-        });
+        let handled = self.of_request(line, data, class, persist);
+        self.observers.tell(|one| one.handled(handled.clone()));
+    }
+
+    /// Tells observers that the controller writes `data` to `line` again, which has come to it before.
+    pub fn handled_again(&mut self, line: Logical, data: &Line, class: Class, persist: Persist) {
+        let handled = self.of_request(line, data, class, persist);
+        self.observers.tell(|one| one.handled_again(handled.clone()));
+    }
+
+    fn of_request(&self, line: Logical, data: &Line, class: Class, persist: Persist) -> Handled {
+        Handled {
+            line,
+            data: *data,
+            class,
+            persist,
+            order: self.steps.upcoming().0,
+        }
     }
 
     /// Tells observers that the steps planned from `from` on wrote `plain` to a hardware log.

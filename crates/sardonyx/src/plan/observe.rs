@@ -70,6 +70,9 @@ pub trait Observer: Any + Send {
     /// The controller is asked to write a line.
     fn handled(&mut self, _handled: Handled) {}
 
+    /// The controller writes a line again that it was asked to write before, for another line's sake: nobody waits for it.
+    fn handled_again(&mut self, _handled: Handled) {}
+
     /// What the controller was asked for leaves the ingress with step `leave`.
     fn leaves_with(&mut self, _leave: Step) {}
 
