@@ -9,14 +9,15 @@ import pytest
 import sardonyx
 from independent_model import Machine, Record, esd, identity, read_trace
 from near_model import Near
+from sardonyx import api
 from sardonyx.runs.results import Run
-from test_independent_model import TRACES, churn
+from test_independent_model import TRACES, churn, write_trace
 
 POLICIES = {"no-encryption": "no-encryption", "baseline": "per-line"}
 NEAR: dict[str, bool | int | str] = {"near.extends": "ddr4-2400"}
 
 
-def runs(trace: Path, limit: int, sets: dict[str, bool | int | str]) -> list[Run]:
+def runs(trace: Path, limit: int, sets: dict[str, bool | int | str]) -> tuple[Run, ...]:
     """ESD, its baseline and no encryption on a trace, with a near medium."""
     keys = Machine().keys() | near_model.UNTIMED | NEAR | sets
     designs = ("no-encryption", "baseline", "esd")
@@ -102,11 +103,9 @@ def test_a_cache_under_churn(seed: int, tmp_path: Path) -> None:
 
 
 def test_files_lie_in_the_persistent_medium(tmp_path: Path) -> None:
-    from test_independent_model import write_trace
-
     trace, file = tmp_path / "files.parquet", 1 << 57
-    rows = [(9, 1, line, bytes([1]) * 64) for line in (0, file, 64, file + 64, file + 1)]
-    write_trace(trace, rows)
+    lines = (0, file, 64, file + 64, file + 1)
+    write_trace(trace, [(9, 1, line, bytes([1]) * 64) for line in lines])
     sets: dict[str, bool | int | str] = {"near.form": "beside", "near.pages": "files"}
     for run in runs(trace, 5, sets)[:1]:
         assert (run.metrics["near_writes"], run.metrics["medium_writes"]) == (2, 3)
@@ -123,3 +122,61 @@ def test_a_hit_takes_one_access_and_a_dirty_miss_five(tmp_path: Path) -> None:
         [Record(False, 0, ones), Record(False, 0, ones)], 1, "back", fills=True
     )
     assert (alone.counts["near_reads"], alone.counts["near_writes"], len(alone.far)) == (2, 1, 1)
+
+
+@pytest.mark.parametrize("design", ["no-encryption", "fca", "esd-sound"])
+@pytest.mark.parametrize(
+    ("key", "value", "lost"),
+    [
+        ("near.writes", "back", False),
+        ("near.writes", "through", False),
+        ("near.writes", "stop", True),
+        ("near.survives", "yes", False),
+        ("near.survives", "claimed", True),
+    ],
+)
+def test_a_cut_loses_what_stays_in_dram(
+    design: str,
+    key: str,
+    value: str,
+    *,
+    lost: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sets: dict[str, bool | int | str] = {"near.lines": 16, key: value}
+    answer = api.crash_once(
+        ["queue"],
+        designs=[design],
+        near="ddr4-2400",
+        set=sets,
+        transactions=60,
+        footprint=16384,
+    )
+    run = answer["runs"][0]
+    assert run["cuts"] > 1000
+    assert (run["lost_cuts"] > 0) is lost
+
+
+def test_tables_in_dram_that_is_lost_are_refused_or_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def lost(survives: str) -> int:
+        sets: dict[str, bool | int | str] = {"near.form": "beside", "near.tables": "mappings"}
+        answer = api.crash_once(
+            ["queue"],
+            designs=["esd-sound"],
+            near="ddr4-2400",
+            set=sets | {"near.survives": survives},
+            transactions=60,
+            footprint=16384,
+        )
+        return int(answer["runs"][0]["lost_cuts"])
+
+    assert lost("yes") == 0
+    assert lost("claimed") > 0
+    with pytest.raises(sardonyx.SardonyxError, match=r"near\.survives=yes"):
+        lost("no")

@@ -17,6 +17,7 @@ use sardonyx::mechanisms::{
     MIXED_COUNTER_LINE, Mechanism, NEAR_ZERO, NEXT_LIFE, NO_ROOM, OTHER_CONTENTS, Reached,
     SHARED_COUNTER_LINE, UNWRITTEN, Value,
 };
+use sardonyx::medium::near::NEAR_VICTIM;
 use sardonyx::medium::params::{FORWARD, JOINED_EVICTION, MERGE, Queues};
 use sardonyx::medium::parts;
 use sardonyx::plan::journal::Event;
@@ -105,6 +106,8 @@ impl Bounds<'_> {
         used.extend(self.stack.tries());
         used.extend(parts::in_use(&self.machine.settings).flat_map(|part| part.tries));
         used.retain(|mechanism| (mechanism.occurs)(&self.machine.settings));
+        // A log in hardware sees each write, so that a near cache has nothing newer.
+        used.retain(|mechanism| !(self.stack.keeps_log() && **mechanism == NEAR_VICTIM));
         let encrypts = self.stack.encrypts(&self.machine.settings);
         used.extend(encrypts.then_some(&OTHER_CONTENTS));
         used.extend([&HANDED_LINE, &BESIDE]);
