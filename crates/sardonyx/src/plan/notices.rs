@@ -34,7 +34,8 @@ impl Plan {
     /// Tells observers that the controller writes `data` to `line` again, which has come to it before.
     pub fn handled_again(&mut self, line: Logical, data: &Line, class: Class, persist: Persist) {
         let handled = self.of_request(line, data, class, persist);
-        self.observers.tell(|one| one.handled_again(handled.clone()));
+        self.observers
+            .tell(|one| one.handled_again(handled.clone()));
     }
 
     fn of_request(&self, line: Logical, data: &Line, class: Class, persist: Persist) -> Handled {
