@@ -88,9 +88,29 @@ pub fn bump(line: &mut Line, slot: u64, bits: u64, first: u64) -> Bump {
         set(line, slot, minor(line, slot) + 1, first);
         return Bump::Counted;
     }
-    set_major(line, major(line).wrapping_add(1)); // an attacker's bytes may be any number
+    // A page whose first write overflows has no major number yet. An attacker's bytes may be any number.
+    set_major(line, major(line).max(first).wrapping_add(1));
     for slot in 0..PER_LINE {
         set_minor(line, slot, minor(line, slot).min(1));
     }
     Bump::Overflowed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line::ZERO_LINE;
+
+    /// A page that was written before the run overflows at its first write in it, and then counts on from there.
+    #[test]
+    fn counters_never_fall_behind_the_first() {
+        let (first, bits) = (256, 2);
+        let mut line = ZERO_LINE;
+        set_minor(&mut line, 5, 3);
+        assert_eq!(bump(&mut line, 5, bits, first), Bump::Overflowed);
+        assert_eq!((major(&line), minor(&line, 5)), (first + 1, 1));
+        assert_eq!(bump(&mut line, 9, bits, first), Bump::Counted);
+        assert_eq!((major(&line), minor(&line, 9)), (first + 1, 1));
+        assert_eq!(get(&line, 5), fresh(&line));
+    }
 }
