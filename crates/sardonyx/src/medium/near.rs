@@ -119,7 +119,7 @@ keys! {
          crash explorer catches" needs NEAR;
     TABLES: NearTables = word("near.tables", "none"),
         Source("ESD and SCA have their tables in the persistent medium"),
-        "NearTables of the persistent medium's design that lie in the near one, which has to survive a power cut" needs NEAR;
+        "Tables of the persistent medium's design that lie in the near one, which has to survive a power cut" needs NEAR;
     LINES: u64 = int("near.lines", (0, MOST_LINES), 0),
         Source("all that the near medium has"),
         "Lines of the near medium that are used; 0 for all" needs NEAR
