@@ -144,14 +144,15 @@ def test_a_cut_loses_what_stays_in_dram(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Two slots: lines are flushed while they are on their way home, and slots taken before."""
     monkeypatch.chdir(tmp_path)
-    sets: dict[str, bool | int | str] = {"near.lines": 16, key: value}
+    sets: dict[str, bool | int | str] = {"near.lines": 2, key: value}
     answer = api.crash_once(
-        ["queue"],
+        ["btree"],
         designs=[design],
         near="ddr4-2400",
         set=sets,
-        transactions=60,
+        transactions=200,
         footprint=16384,
     )
     run = answer["runs"][0]

@@ -32,7 +32,7 @@ pub use cut::{copy, cut};
 pub use error::TraceError;
 pub use info::{Bucket, Collisions, Fingerprint, TraceInfo, info};
 pub use ladder::locality_ladder;
-pub use mix::mix;
+pub use mix::{FILES, mix};
 pub use pages::Checksums;
 pub use provenance::{Arrivals, CLOCK_REMEDY, GapUnit, Level, Provenance, VERSION};
 pub use reader::{BATCH, TraceReader};

@@ -15,7 +15,7 @@ use crate::line::Virtual;
 const SPACE_LOG2: u32 = 50;
 const MOST: usize = 1 << (57 - SPACE_LOG2);
 /// Lines of files begin here, as the recorder numbers them.
-const FILES: u64 = 1 << 57;
+pub const FILES: u64 = 1 << 57;
 const FILE_LOG2: u32 = 38;
 
 const MOST_GAP: u64 = u32::MAX as u64;

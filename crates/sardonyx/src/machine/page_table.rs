@@ -13,6 +13,7 @@ use crate::config::Machine;
 use crate::line::{LINE_BYTES, Logical, Virtual};
 use crate::medium::near::{FAR_WEIGHT, NEAR_WEIGHT, PAGES, Pages};
 use crate::medium::params::Addresses;
+use crate::trace::FILES;
 
 /// Lines in a page of 4 KiB.
 pub const PAGE_LINES: u64 = 4096 / LINE_BYTES as u64;
@@ -335,9 +336,6 @@ impl NearFrames {
         })
     }
 }
-
-/// Lines of recordings from here on are those of mapped files.
-const FILES: u64 = 1 << 57;
 
 impl Share {
     fn near_frames(&self) -> u64 {
