@@ -39,6 +39,7 @@ mod violation;
 mod words;
 
 pub use attacker::attack;
+pub use attacker::enumerated::{EnumeratedAttacks, enumerate};
 pub use attacker::outcome::Attacked;
 pub use check::journal as audit;
 pub use check::{Checker, LiveLines};

@@ -2,6 +2,7 @@
 
 mod campaign;
 mod deuce;
+mod enumerated;
 mod examples;
 mod exhaustive;
 mod explorer;
@@ -12,6 +13,7 @@ mod integrity_more;
 mod levelling;
 mod lives;
 mod pausing;
+mod plans;
 mod settings;
 mod shared;
 mod small_runs;

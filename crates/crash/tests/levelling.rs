@@ -44,6 +44,8 @@ fn lines_that_move_survive_every_cut() {
         ("hw-log", "reserve", Options::default()),
         ("sca@merkle", "reserve", Options::default()),
         ("fca@bonsai", "after", Options::default()),
+        ("hw-log/identity+fca@bonsai", "reserve", Options::default()),
+        ("hw-log/identity+fca@sgx-sound", "group", Options::default()),
     ] {
         let found = crash(design, [registers, "0"], options);
         assert!(

@@ -8,9 +8,9 @@ use sardonyx_crash::{Cuts, History, HistoryError, Kind, Options, Platform, explo
 use sardonyx_workload::{DurabilityKind, ProgramSpec};
 
 /// Loggings whose transactions are whole over each of the policies.
-const LOGGINGS: [&str; 3] = ["none", "hw-log", "easy-pm"];
+pub const LOGGINGS: [&str; 3] = ["none", "hw-log", "easy-pm"];
 /// Mappings that lose nothing, and the policy that each is sound over if there is but one.
-const MAPPINGS: [&str; 6] = [
+pub const MAPPINGS: [&str; 6] = [
     "identity",
     "zero-lines",
     "esd",
@@ -18,7 +18,7 @@ const MAPPINGS: [&str; 6] = [
     "dedup-sha1-sound",
     "dewrite-sound",
 ];
-const POLICIES: [&str; 8] = [
+pub const POLICIES: [&str; 8] = [
     "no-encryption",
     "ideal",
     "fca",
@@ -29,9 +29,9 @@ const POLICIES: [&str; 8] = [
     "split",
 ];
 /// Integrities that refuse honest recoveries, as published.
-const REFUSE: [&str; 2] = ["sgx", "bonsai-lazy"];
+pub const REFUSE: [&str; 2] = ["sgx", "bonsai-lazy"];
 const PLATFORMS: [Platform; 2] = [Platform::Adr, Platform::Eadr];
-const PROGRAMS: [&str; 4] = ["queue", "btree", "array-swap", "hash"];
+pub const PROGRAMS: [&str; 4] = ["queue", "btree", "array-swap", "hash"];
 
 /// Settings by which what is rare comes often: what the integrity's cache pushes out, and what overflows.
 const PRESSED: [&[(&str, &str)]; 3] = [

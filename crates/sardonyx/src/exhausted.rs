@@ -10,6 +10,9 @@ pub struct Exhausted {
     pub problem: &'static str,
     /// What the user can do about it.
     pub remedy: &'static str,
+    /// The parameter that is too small for what the programs do at one time, whatever the run did before; `None` where
+    /// something is used up.
+    pub key: Option<&'static str>,
 }
 
 impl Exhausted {
@@ -18,6 +21,7 @@ impl Exhausted {
         Exhausted {
             problem: "the medium is full",
             remedy,
+            key: None,
         }
     }
 
@@ -25,5 +29,6 @@ impl Exhausted {
     pub const FIVE_HOURS: Exhausted = Exhausted {
         problem: "the run takes over five hours of simulated time",
         remedy: "give a trace with shorter gaps, or fewer of its records",
+        key: None,
     };
 }

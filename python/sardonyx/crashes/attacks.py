@@ -44,7 +44,29 @@ def show_attacks(people: Console, runs: list[dict[str, Any]]) -> None:
             table.add_row(Text(run["program"]), Text(run["design"]), when, *cells, honest)
     people.print(table)
     people.print(Text(LEGEND, style="dim"), soft_wrap=True)
+    for run in attacked:
+        if listed := _enumerated(run):
+            people.print(listed, soft_wrap=True)
     people.print()
+
+
+def _enumerated(run: dict[str, Any]) -> Text | None:
+    """What came of the attacks of which none is drawn, in a line; a list of them is in the JSON."""
+    rows = run["attacks"]["enumerated"]
+    if not rows:
+        return None
+    kinds = dict.fromkeys(row["kind"] for row in rows)
+    of_kind = {kind: [row for row in rows if row["kind"] == kind] for kind in kinds}
+    counts = (
+        f"{kind} {sum(row['undetected'] for row in each):,} of "
+        f"{sum(row['tried'] for row in each):,} undetected"
+        for kind, each in of_kind.items()
+    )
+    broken = any(row["promised"] and row["undetected"] for row in rows)
+    regions = sum(row["what"].startswith("all ") and " bits " in row["what"] for row in rows)
+    what = f"none drawn, all bits of a line of {regions} regions and all of 5 kinds more"
+    text = f"{run['program']}, {run['design']}: {what}: {', '.join(counts)}"
+    return Text(text, style="red" if broken else "dim")
 
 
 def _cell(row: dict[str, Any]) -> Text:

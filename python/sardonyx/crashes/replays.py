@@ -60,6 +60,8 @@ class Replays:
 
     def line(self, run: Mapping[str, Any], violation: Mapping[str, Any]) -> str:
         """The command that makes the violation's cut alone; its file is written."""
+        if violation["cut"] is None:
+            return self.plan(run)
         asked = self.question(run, violation)
         design = re.sub(r"[^A-Za-z0-9+-]+", "-", run["design"])
         attack = violation.get("attack")
@@ -76,6 +78,15 @@ class Replays:
         except OSError as error:
             return f"none: {target} cannot be written ({error.strerror}); give --out DIR"
         return shlex.join(["sardonyx", "crash", "replay", str(target)])
+
+    def plan(self, run: Mapping[str, Any]) -> str:
+        """The command of the whole plan, for what no cut shows."""
+        words = ["sardonyx", "crash", "run", run["program"], "--designs", run["design"]]
+        words += ["--machine", self.machine, "--seed", str(run["seed"])]
+        words += ["--platform", run["platform"]]
+        words += [word for key, value in self.settings for word in ("--set", f"{key}={value}")]
+        words += [] if self.software_log else ["--no-log"]
+        return shlex.join(words)
 
     def question(self, run: Mapping[str, Any], violation: Mapping[str, Any]) -> CrashQuestion:
         """The run of the violation's pass, cut where the violation is."""

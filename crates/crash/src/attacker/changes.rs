@@ -8,7 +8,7 @@ use std::ops::Range;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::attacker::knowledge::{Knowledge, Now, Past, Seen, one_of};
+use crate::attacker::knowledge::{Knowledge, Now, Past, Seen, fields_beside, one_of};
 use crate::options::Attack;
 use crate::words::{number_of, word_of};
 use sardonyx::controller::layers::BESIDE;
@@ -329,13 +329,7 @@ impl Knowledge<'_> {
             .map_or(0, |at| number_of(&at.0, &bits));
         let less = now(&bits).wrapping_sub(old);
         let balanced = dice.next_u64() & 1 == 1;
-        let width = bits.len();
-        let all = (0..8 * LINE_BYTES / width).map(|number| bits.start % width + number * width);
-        let all = all.map(|first| first..first + width);
-        let others = all.filter(|other| other.end <= 8 * LINE_BYTES && *other != bits);
-        // In a node with a MAC the bits behind the versions are the MAC's.
-        let others = others.filter(|other| other.end <= 8 * width);
-        let others: Vec<Range<usize>> = others.collect();
+        let others = fields_beside(self.kept.as_deref()?, place);
         let free = others.iter().find(|other| now(other) == 0);
         let drawn = (dice.next_u64() as usize).checked_rem(others.len());
         let other = free.or(drawn.map(|at| &others[at]));
@@ -513,22 +507,22 @@ fn listed<const N: usize>(parts: [(bool, String); N]) -> String {
     }
 }
 
-struct Changes<'n> {
+pub(crate) struct Changes<'n> {
     now: &'n Now,
     lines: BTreeMap<Place, Option<Content>>,
 }
 
 impl<'n> Changes<'n> {
-    fn new(now: &'n Now) -> Changes<'n> {
+    pub(crate) fn new(now: &'n Now) -> Changes<'n> {
         let lines = BTreeMap::new();
         Changes { now, lines }
     }
 
-    fn put(&mut self, place: Place, content: Option<Content>) {
+    pub(crate) fn put(&mut self, place: Place, content: Option<Content>) {
         self.lines.insert(place, content);
     }
 
-    fn put_word(&mut self, place: Place, number: usize, word: [u8; 8]) {
+    pub(crate) fn put_word(&mut self, place: Place, number: usize, word: [u8; 8]) {
         let now = self.now.get(place).copied();
         let content = self.lines.entry(place).or_insert(now);
         let (line, beside) = content.get_or_insert((ZERO_LINE, None));
@@ -538,7 +532,7 @@ impl<'n> Changes<'n> {
         }
     }
 
-    fn put_bits(&mut self, place: Place, bits: &Range<usize>, number: u64) {
+    pub(crate) fn put_bits(&mut self, place: Place, bits: &Range<usize>, number: u64) {
         let now = self.now.get(place).copied();
         let content = self.lines.entry(place).or_insert(now);
         let (line, _) = content.get_or_insert((ZERO_LINE, None));
@@ -548,7 +542,7 @@ impl<'n> Changes<'n> {
         }
     }
 
-    fn done(self) -> Vec<(Place, Option<Content>)> {
+    pub(crate) fn done(self) -> Vec<(Place, Option<Content>)> {
         self.lines.into_iter().collect()
     }
 }

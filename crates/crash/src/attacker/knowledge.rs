@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use rand::Rng;
@@ -15,6 +16,11 @@ use sardonyx::controller::layers::PowerFail;
 use sardonyx::line::{Line, Place};
 use sardonyx::medium::image::{Content, Image};
 use sardonyx::plan::untimed::Untimed;
+
+/// Versions that share a line are those of as many lines around each other.
+const AROUND: u64 = 64;
+/// The bits of a major number, before all minor ones.
+const MAJOR: Range<usize> = 0..64;
 
 pub type Contents = BTreeMap<Place, Content>;
 
@@ -259,6 +265,23 @@ impl<'h> Knowledge<'h> {
         let since: Vec<Place> = now.over.keys().filter(differs).copied().collect();
         Some(Past { old, groups, since })
     }
+}
+
+/// The bits of the other versions in the line with the version of the line at `place`, and those of a major number.
+pub fn fields_beside(kept: &dyn PowerFail, place: Place) -> Vec<Range<usize>> {
+    let Some((node, own)) = kept.version_of(place) else {
+        return Vec::new();
+    };
+    let around = place.0.saturating_sub(AROUND)..place.0 + AROUND;
+    let fields = around.filter_map(|at| kept.version_of(Place(at)));
+    let fields = fields.filter(|(line, bits)| *line == node && *bits != own);
+    let mut fields: Vec<_> = fields.map(|(_, bits)| bits).collect();
+    if own.start >= MAJOR.end && own.len() < MAJOR.len() {
+        fields.push(MAJOR);
+    }
+    fields.sort_unstable_by_key(|bits| bits.start);
+    fields.dedup();
+    fields
 }
 
 /// An earlier look, with the places that have changed since.

@@ -7,6 +7,7 @@
 //! ends as soon as anything is refused: it has then been noticed.
 
 pub(crate) mod changes;
+pub(crate) mod enumerated;
 pub(crate) mod knowledge;
 pub(crate) mod outcome;
 pub(crate) mod recovery;

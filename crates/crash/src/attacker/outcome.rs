@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::attacker::enumerated::EnumeratedAttacks;
 use crate::history::run::Run;
 use crate::options::{Attack, Attacks, OneAttack, When};
 use sardonyx::controller::layers::Refuses;
@@ -30,13 +31,15 @@ pub struct UndetectedAttack {
     pub run: Option<(Run, usize)>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Attacked {
     pub cuts: u64,
     /// Cuts whose honest recovery was refused, or after which an honest run was refused; such cuts are not attacked.
     pub honest_refused: u64,
     /// The outcome of each kind, in the order of [`When::ALL`] and [`Attack::ALL`].
     pub came: [[Came; Attack::ALL.len()]; When::ALL.len()],
+    /// Attacks that are the same for any run.
+    pub enumerated: Vec<EnumeratedAttacks>,
 }
 
 impl Attacked {
@@ -60,7 +63,9 @@ impl Attacked {
         let promised = self
             .each()
             .filter(|(_, kind, _)| kind.is_refused_by(promises));
-        promised.map(|(_, _, came)| came.undetected).sum()
+        let drawn: u64 = promised.map(|(_, _, came)| came.undetected).sum();
+        let unkept = self.enumerated.iter().filter(|each| each.is_unkept());
+        drawn + unkept.map(|each| each.undetected).sum::<u64>()
     }
 
     pub fn undetected(&self) -> u64 {

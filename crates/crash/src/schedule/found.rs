@@ -32,6 +32,8 @@ pub struct PassShown {
     pub widths: Widths,
     pub lost_cuts: u64,
     pub secret_cuts: u64,
+    /// Settings that had to press less than planned.
+    pub eased: BTreeMap<&'static str, u64>,
 }
 
 /// The findings of the plan so far: by pass, and the first violation of each kind with their number.
@@ -57,6 +59,14 @@ impl PassShown {
         self.secret_cuts += other.secret_cuts;
     }
 
+    /// Notes the settings of a run that had to press less; of several runs the one that pressed least.
+    pub fn ease(&mut self, settings: &[(&'static str, u64)]) {
+        for (key, value) in settings {
+            let eased = self.eased.entry(key).or_default();
+            *eased = (*eased).max(*value);
+        }
+    }
+
     pub fn is_broken(&self) -> bool {
         self.lost_cuts + self.secret_cuts > 0
     }
@@ -74,11 +84,13 @@ impl PlanFound {
         match error {
             HistoryError::Broken(what) => self.ended(number, index, run, &what),
             // A design that has room in the first pass needs no more in the others.
-            HistoryError::Run(why @ RunError::Exhausted { .. }) if index > 0 => {
-                self.ended(number, index, run, &why.to_string());
+            HistoryError::Run(error @ RunError::Exhausted { why, .. })
+                if index > 0 && why.key.is_none() =>
+            {
+                self.ended(number, index, run, &error.to_string());
             }
             // Setup before the run needs no more room than in the first pass either.
-            HistoryError::Exhausted(why) if index > 0 => {
+            HistoryError::Exhausted(why) if index > 0 && why.key.is_none() => {
                 self.ended(number, index, run, &why.to_string());
             }
             error => {
@@ -162,6 +174,7 @@ impl PlanFound {
             widths: explored.widths.clone(),
             lost_cuts: explored.tally.lost.count,
             secret_cuts: explored.tally.secret.count,
+            eased: BTreeMap::new(),
         };
         self.passes[index].append(&shown);
     }

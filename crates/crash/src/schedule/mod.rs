@@ -6,12 +6,14 @@
 pub(crate) mod found;
 pub(crate) mod pass;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::attacker::attack;
+use crate::attacker::enumerated::enumerate;
 use crate::attacker::outcome::Attacked;
 use crate::findings::ExploredCuts;
 use crate::history::run::Run;
@@ -20,7 +22,9 @@ use crate::one_run::OneRun;
 use crate::options::Options;
 use crate::panics::caught;
 use crate::schedule::found::{PassShown, PlanFound};
-use crate::schedule::pass::{LONG_ITEM, MEETING, Pass, SWAPS, limits_of, most_limits, passes};
+use crate::schedule::pass::{
+    LONG_ITEM, MEETING, Mapping, Pass, SWAPS, limits_of, most_limits, passes,
+};
 use crate::verdict::coverage::{Bounds, CacheSizes, Need};
 use crate::verdict::passes::{Row, Tried};
 use crate::verdict::report::Verdict;
@@ -29,7 +33,10 @@ use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
 use sardonyx::controller::layers::{Guarantee, Limit, Placement};
 use sardonyx::controller::mapping::DUPLICATE;
+use sardonyx::machine::RunError;
 use sardonyx::medium::layout::Layout;
+use sardonyx::medium::params::CRASH_SHORT;
+use sardonyx::settings::{Settings, Value};
 use sardonyx_workload::{DurabilityKind, ProgramSpec, Sharing};
 
 /// A plan has at most this many rounds of passes, and ends as soon as a verdict lacks nothing.
@@ -56,10 +63,17 @@ pub struct Trial {
     pub shorten: bool,
 }
 
+/// A run of a pass, what it had to press less, and what came of it.
+struct Looked {
+    question: Option<OneRun>,
+    eased: Vec<(&'static str, u64)>,
+    answer: Result<Option<(History, ExploredCuts)>>,
+}
+
 impl Trial {
-    fn passes(&self, shares_places: bool, limits: usize) -> Vec<Pass> {
+    fn passes(&self, mapping: Mapping, limits: usize) -> Vec<Pass> {
         let logged = self.durability == DurabilityKind::Hardware;
-        passes(&self.program, logged, self.cores, shares_places, limits)
+        passes(&self.program, logged, self.cores, mapping, limits)
     }
 
     fn item_bytes(&self, pass: &Pass) -> u64 {
@@ -81,8 +95,14 @@ impl Trial {
         }
     }
 
-    /// The run of `pass` in the plan's round number `round`, whose number is `index`.
-    fn question(&self, pass: &Pass, index: usize, round: u64) -> Result<OneRun> {
+    /// The run of `pass` in the plan's round number `round`, whose number is `index`, pressed less by what `eased` sets.
+    fn question(
+        &self,
+        pass: &Pass,
+        index: usize,
+        round: u64,
+        eased: &[(&'static str, u64)],
+    ) -> Result<OneRun> {
         let seed = (self.seed.wrapping_add(round)) * 100 + index as u64;
         let several = match (round, self.cores) {
             (_, Some(cores)) => cores,
@@ -108,7 +128,12 @@ impl Trial {
             contents: sardonyx_workload::Contents::Drawn,
         };
         let machine = Machine::load(&self.machine, &self.overrides)?;
-        let planned = pass.settings(&Stack::named(&self.design)?, &machine.settings);
+        let mut planned = pass.settings(&Stack::named(&self.design)?, &machine.settings);
+        planned.extend(
+            eased
+                .iter()
+                .map(|(key, value)| ((*key).to_owned(), value.to_string())),
+        );
         Ok(OneRun {
             machine: Machine::load_planned(&self.machine, &planned, &self.overrides)?,
             design: self.design.clone(),
@@ -129,8 +154,12 @@ impl Trial {
     pub fn memory(&self) -> Result<u64> {
         let machine = Machine::load(&self.machine, &self.overrides)?;
         let limits = most_limits(&Stack::named(&self.design)?, &machine.settings);
-        let passes = self.passes(true, limits).into_iter().enumerate();
-        let each = passes.map(|(index, pass)| self.question(&pass, index, 0)?.memory());
+        let all = Mapping {
+            finds_duplicates: true,
+            gives_places: true,
+        };
+        let passes = self.passes(all, limits).into_iter().enumerate();
+        let each = passes.map(|(index, pass)| self.question(&pass, index, 0, &[])?.memory());
         let most = each.collect::<Result<Vec<u64>>>()?;
         Ok(most.into_iter().max().unwrap_or(0))
     }
@@ -146,9 +175,12 @@ impl Trial {
         let mut layout = Layout::new(machine.engine.medium.geometry.lines());
         stack.build(&machine.settings, &mut layout);
         let placement = (stack.mapping.placement)(&machine.settings, &layout);
-        let shares_places = matches!(placement, Placement::Table(_));
-        let shares_places = shares_places || stack.tries().any(|m| *m == DUPLICATE);
-        let passes = self.passes(shares_places, most_limits(&stack, &machine.settings));
+        let gives_places = matches!(placement, Placement::Table(_));
+        let mapping = Mapping {
+            finds_duplicates: gives_places || stack.tries().any(|m| *m == DUPLICATE),
+            gives_places,
+        };
+        let passes = self.passes(mapping, most_limits(&stack, &machine.settings));
         let started = Instant::now();
         let bounds = self.bounds(&stack, &machine);
         let needs = bounds.needs();
@@ -181,7 +213,8 @@ impl Trial {
         let lacks = bounds.lacks(&needs, &all.exercised, &found.reached(&all));
         tried.verdict = Verdict::judge(all.is_broken(), stack.guarantee(), lacks.is_empty());
         if let Some(attacks) = self.options.attacks {
-            let (attacked, promises) = (found.all_attacked(), stack.integrity.promises);
+            let (mut attacked, promises) = (found.all_attacked(), stack.integrity.promises);
+            attacked.enumerated = enumerate(&stack, &machine.settings);
             let verdict = tried.verdict;
             tried.verdict = verdict.under_attack(&attacked, promises, Some(attacks));
             tried.violations.extend(attacked.violations(promises));
@@ -261,23 +294,22 @@ impl Trial {
         progress: &(dyn Fn(u64, u64) -> bool + Sync),
     ) -> bool {
         let (round, index) = (number / passes.len(), number % passes.len());
-        let question = self.question(&passes[index], index, round as u64);
-        let asked = question.as_ref().ok().cloned();
+        let Looked {
+            question,
+            eased,
+            answer,
+        } = self.looked_at(&passes[index], index, round as u64, progress);
         let run = question.as_ref().map(OneRun::run).unwrap_or_default();
-        let sizes = question
-            .as_ref()
-            .map(|question| CacheSizes::from_stack(stack, &question.machine));
+        let sizes = question.as_ref();
+        let sizes = sizes.map(|question| CacheSizes::from_stack(stack, &question.machine));
         let sizes = sizes.unwrap_or_default();
-        let answer = question.and_then(|question| {
-            let looked = caught(|| question.look(progress));
-            looked.map_err(HistoryError::Broken)?
-        });
         let attacked = self.attacked(answer.as_ref(), index);
         let mut found = found.lock().expect("no thread panics");
         match answer {
             Ok(Some((history, explored))) => {
-                let asked = asked.expect("it was asked");
+                let asked = question.expect("it was asked");
                 found.add(index, &history, &explored, sizes);
+                found.passes[index].ease(&eased);
                 found.tell((number, index), &history, &explored, &asked);
                 found.attacked.extend(attacked.map(|came| (number, came)));
             }
@@ -285,6 +317,67 @@ impl Trial {
             Err(error) => found.failed(number, index, run, error),
         }
         true
+    }
+
+    /// Makes the run of `pass` and cuts it. Where the pass presses harder than the programs allow, the run is made again
+    /// with less pressure: a transaction may take more of the log than there is, or nothing may be there to be short of.
+    fn looked_at(
+        &self,
+        pass: &Pass,
+        index: usize,
+        round: u64,
+        progress: &(dyn Fn(u64, u64) -> bool + Sync),
+    ) -> Looked {
+        let mut eased = Vec::new();
+        loop {
+            let question = match self.question(pass, index, round, &eased) {
+                Ok(question) => question,
+                Err(error) => {
+                    return Looked {
+                        question: None,
+                        eased,
+                        answer: Err(error),
+                    };
+                }
+            };
+            let looked = caught(|| question.look(progress)).map_err(HistoryError::Broken);
+            let answer = looked.and_then(|answer| answer);
+            let short = answer.as_ref().err();
+            match short.and_then(|why| self.eased(&question, why)) {
+                Some(setting) => eased.push(setting),
+                None => {
+                    return Looked {
+                        question: Some(question),
+                        eased,
+                        answer,
+                    };
+                }
+            }
+        }
+    }
+
+    /// The setting that presses less than `question` does, where `why` says that it presses too hard: as much as the run
+    /// has, or twice as much of what is too little. `None` if it is not the plan that presses.
+    fn eased(&self, question: &OneRun, why: &HistoryError) -> Option<(&'static str, u64)> {
+        let is_mine = |key: &str| self.overrides.iter().all(|(other, _)| other != key);
+        let key = match why {
+            HistoryError::Short { most, .. } => {
+                let key = CRASH_SHORT.name();
+                return is_mine(key).then_some((key, *most));
+            }
+            HistoryError::Run(RunError::Exhausted { why, .. }) => why.key?,
+            _ => return None,
+        };
+        let machine = Machine::load(&self.machine, &self.overrides).ok()?;
+        let value = |settings: &Settings| match settings.find(key) {
+            Some(Value::Int(value)) => Some(value),
+            _ => None,
+        };
+        let (there, most) = (
+            value(&question.machine.settings)?,
+            value(&machine.settings)?,
+        );
+        (there < most).then(|| (key, most.min(2 * there)))
     }
 
     /// Returns the outcome of attacks on a run of pass `index`, if it is attacked and has been run.
@@ -381,7 +474,16 @@ impl Trial {
         shown: &PassShown,
     ) -> Row {
         let several = pass.several_cores && self.cores != Some(1);
-        let mut settings = pass.settings(stack, &machine.settings);
+        let eased = shown
+            .eased
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), value.to_string()));
+        let settings = pass
+            .settings(stack, &machine.settings)
+            .into_iter()
+            .chain(eased);
+        let settings: BTreeMap<_, _> = settings.collect();
+        let mut settings: Vec<_> = settings.into_iter().collect();
         if let Ok(machine) = Machine::load_planned(&self.machine, &settings, &self.overrides) {
             settings.retain(|(key, _)| machine.acts(key));
         }
@@ -444,5 +546,55 @@ mod tests {
         assert!(goes_on(0, 1) && !goes_on(0, 2));
         assert!(goes_on(1, 2) && goes_on(least - 1, 3));
         assert!(!goes_on(least, 1));
+    }
+
+    #[test]
+    fn a_pass_presses_less_where_it_presses_harder_than_its_programs_allow() {
+        let trial = |overrides: &[(&str, &str)]| Trial {
+            machine: "sca".into(),
+            overrides: overrides
+                .iter()
+                .map(|(key, value)| ((*key).into(), (*value).into()))
+                .collect(),
+            design: "hw-log/zero-lines+sca".into(),
+            program: "array-swap".into(),
+            durability: DurabilityKind::Hardware,
+            item_bytes: Some(4096),
+            transactions: Some(2),
+            footprint: Some(16_384),
+            seed: 1,
+            ..Trial::default()
+        };
+        let short = Pass::for_program(SWAPS).short_of(40);
+        let looked = |trial: &Trial, pass| {
+            let looked = trial.looked_at(pass, 1, 0, &|_, _| true);
+            (
+                looked.eased,
+                looked.answer.map(drop).map_err(|why| why.to_string()),
+            )
+        };
+        // Buckets of one record: 7 lines each, of 128.
+        let (eased, answer) = looked(&trial(&[]), &short);
+        let keys: Vec<&str> = eased.iter().map(|(key, _)| *key).collect();
+        assert!(keys.contains(&"pages.crash_short"), "{eased:?}");
+        assert!(answer.is_ok(), "{answer:?}");
+        let (_, answer) = looked(&trial(&[("pages.crash_short", "4000")]), &short);
+        assert!(
+            answer.is_err_and(|why| why.contains("give")),
+            "the user's own"
+        );
+        let mut tight = Pass::for_program(SWAPS);
+        tight.pressure.long_transactions = false;
+        let (eased, answer) = looked(&trial(&[]), &tight);
+        assert!(
+            answer.is_ok() && eased.iter().any(|(key, _)| *key == "log.records"),
+            "{eased:?}"
+        );
+        let (eased, answer) = looked(&trial(&[("log.records", "1")]), &tight);
+        assert!(eased.is_empty(), "{eased:?}");
+        assert!(
+            answer.is_err_and(|why| why.contains("log.records higher")),
+            "the user's own"
+        );
     }
 }

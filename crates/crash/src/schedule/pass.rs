@@ -46,7 +46,7 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    fn for_program(program: &str) -> Pass {
+    pub(crate) fn for_program(program: &str) -> Pass {
         Pass {
             program: program.to_owned(),
             several_cores: false,
@@ -123,7 +123,7 @@ impl Pass {
     }
 
     /// Has something get full: the medium has this many places fewer than the programs take, or the log is too small.
-    fn short_of(mut self, places: u64) -> Pass {
+    pub(crate) fn short_of(mut self, places: u64) -> Pass {
         self.short = Some(places);
         self.full()
     }
@@ -167,13 +167,22 @@ pub(crate) fn most_limits(stack: &Stack, machine: &Settings) -> usize {
     passes.max().unwrap_or(0)
 }
 
-/// The passes of a plan for `program`. A mapping that shares places has the workload of duplicates as well, a program
+/// What a mapping does with places.
+#[derive(Clone, Copy)]
+pub(crate) struct Mapping {
+    /// It finds lines whose content memory has.
+    pub finds_duplicates: bool,
+    /// It gives lines places, which a run can use up.
+    pub gives_places: bool,
+}
+
+/// The passes of a plan for `program`. A mapping that finds duplicates has the workload of duplicates as well, a program
 /// that is `logged` by hardware fills the log, and `limits` of them come to the layers' limits.
 pub(crate) fn passes(
     program: &str,
     logged: bool,
     cores: Option<usize>,
-    shares_places: bool,
+    mapping: Mapping,
     limits: usize,
 ) -> Vec<Pass> {
     // An item has more lines of counters than the cache has room for.
@@ -200,7 +209,7 @@ pub(crate) fn passes(
             ..several(Pass::for_program(program).cache_lines(8))
         },
     ];
-    if shares_places {
+    if mapping.finds_duplicates {
         passes.extend([
             Pass {
                 footprint: 32_768, // so that counts of eight bits saturate
@@ -228,7 +237,7 @@ pub(crate) fn passes(
         _ => Pass::relaxed(program).long(),
     };
     passes.extend((0..limits).map(|number| at_limits(number).at_limits(number)));
-    if shares_places {
+    if mapping.gives_places {
         passes.push(Pass::for_program(program).stride(ODD).full());
     }
     if cores != Some(1) {
@@ -248,14 +257,19 @@ pub(crate) fn passes(
             }),
         ]);
     }
-    passes.extend(used_up(program, shares_places, logged, cores == Some(1)));
+    passes.extend(used_up(
+        program,
+        mapping.gives_places,
+        logged,
+        cores == Some(1),
+    ));
     passes
 }
 
 /// Passes in which there is too little of something: of places, of buckets of a log, of the processor's caches.
-fn used_up(program: &str, shares_places: bool, logged: bool, alone: bool) -> Vec<Pass> {
+fn used_up(program: &str, gives_places: bool, logged: bool, alone: bool) -> Vec<Pass> {
     let mut passes = Vec::new();
-    if shares_places {
+    if gives_places {
         // With caches of one line each lookup drops the one before. Most of a log's 64 buckets are free, and their
         // places are too, so more places have to lack.
         let lacking = if logged { 40 } else { 1 };
@@ -275,7 +289,7 @@ fn used_up(program: &str, shares_places: bool, logged: bool, alone: bool) -> Vec
         // Buckets have one record, and then two, which a single core does not fill.
         passes.push(short(1));
         passes.push(if alone { short(3) } else { short(2).limited() });
-        if shares_places && !alone {
+        if gives_places && !alone {
             // Less is lacking here, so that runs get to where no place is left.
             passes.push(short(3).limited());
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::attacker::enumerated::EnumeratedAttacks;
 use crate::attacker::outcome::{Attacked, UndetectedAttack};
 use crate::options::{Attacks, OneAttack};
 use crate::verdict::told::{DrawnAttack, Told};
@@ -18,6 +19,8 @@ pub struct AttackReport {
     /// Undetected attacks that the integrity promises to notice.
     pub unkept: u64,
     pub rows: Vec<AttackRow>,
+    /// Attacks of which none is drawn, on a few lines in a memory that holds nothing else.
+    pub enumerated: Vec<EnumeratedAttacks>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -53,15 +56,37 @@ impl Attacked {
             honest_refused: self.honest_refused,
             unkept: self.unkept(promises),
             rows: rows.collect(),
+            enumerated: self.enumerated.clone(),
         }
     }
 
     /// The first undetected attacks that `promises` says are noticed, as violations.
     pub fn violations(&self, promises: Refuses) -> impl Iterator<Item = Told> {
+        let unkept = self.enumerated.iter().filter(|each| each.is_unkept());
+        let unkept = unkept.map(EnumeratedAttacks::told);
         let promised = self
             .each()
             .filter(move |(_, kind, _)| kind.is_refused_by(promises));
-        promised.filter_map(|(_, _, came)| Some(came.first.as_ref()?.told(came.undetected)))
+        let drawn = promised.filter_map(|(_, _, came)| {
+            let first = came.first.as_ref()?;
+            Some(first.told(came.undetected))
+        });
+        drawn.chain(unkept)
+    }
+}
+
+impl EnumeratedAttacks {
+    fn told(&self) -> Told {
+        let first = self.first.clone().unwrap_or_default();
+        let what = format!("undetected-attack: {}, of {}", self.kind, self.what);
+        Told {
+            kind: Kind::Undetected.name(),
+            about: Kind::Undetected.about(),
+            count: self.undetected,
+            history: vec![what, format!("  {first}")],
+            what: first,
+            ..Told::default()
+        }
     }
 }
 

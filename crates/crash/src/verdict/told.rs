@@ -22,7 +22,7 @@ pub struct DrawnAttack {
 }
 
 /// The first violation of a kind, as reports have it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Told {
     pub kind: &'static str,
     pub about: &'static str,
@@ -71,18 +71,10 @@ impl Told {
             about: Kind::RunEnded.about(),
             count: 1,
             seed: run.seed,
-            cut: None,
-            recovery_cut: None,
-            core: None,
-            line: None,
-            place: None,
             what: what.into(),
             history: vec![what.into()],
             run: Some(run),
-            pass: None,
-            attack: None,
-            script: None,
-            shortened: None,
+            ..Told::default()
         }
     }
 
@@ -100,11 +92,7 @@ impl Told {
             place: violation.place.map(|place| place.0),
             what: violation.what.clone(),
             history: explain(history, violation),
-            run: None,
-            pass: None,
-            attack: None,
-            script: None,
-            shortened: None,
+            ..Told::default()
         }
     }
 }

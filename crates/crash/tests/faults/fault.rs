@@ -8,7 +8,8 @@ use std::sync::Mutex;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::{self, AnyLayer, Stack};
 use sardonyx_crash::{
-    Attacks, Cuts, History, Kind, Options, Trial, Verdict, attack, audit, explore, secrecy,
+    Attacks, Cuts, History, Kind, Options, Trial, Verdict, attack, audit, enumerate, explore,
+    secrecy,
 };
 use sardonyx_workload::{DurabilityKind, ProgramSpec};
 
@@ -90,11 +91,19 @@ pub enum Check {
     Requests,
     /// An attacker who writes.
     Attacks,
+    /// Attacks of which none is drawn.
+    Enumerated,
 }
 
 impl Check {
     /// Those that report by themselves: later lives report among the cuts.
-    pub const ALL: [Check; 4] = [Check::Cuts, Check::Order, Check::Requests, Check::Attacks];
+    pub const ALL: [Check; 5] = [
+        Check::Cuts,
+        Check::Order,
+        Check::Requests,
+        Check::Attacks,
+        Check::Enumerated,
+    ];
 }
 
 #[derive(Debug, Default)]
@@ -265,6 +274,11 @@ impl Plan {
             let attacked = attack(&history, &options, attacks);
             let unnoticed = attacked.violations(stack.integrity.promises);
             outcome.add(Check::Attacks, unnoticed.map(|_| Kind::Undetected));
+        }
+        if self.enumerates {
+            let rows = enumerate(&stack, &machine.settings);
+            let unnoticed = rows.iter().filter(|row| row.is_unkept());
+            outcome.add(Check::Enumerated, unnoticed.map(|_| Kind::Undetected));
         }
         outcome
     }

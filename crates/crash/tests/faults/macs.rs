@@ -2,7 +2,7 @@
 
 use crate::fault::{Fault, rows};
 use crate::own_guard::{Slip, own};
-use crate::plans::{ATTACKED, LOGGED, SMALL};
+use crate::plans::{ATTACKED, ENUMERATED, LOGGED, SMALL};
 
 pub const UNNOTICED: &[Fault] = rows! { "identity+sca@*", SMALL;
     "mac-without-place" own(WithoutPlace)
@@ -69,4 +69,16 @@ pub const LATE: &[Fault] = rows! { "identity+sca@*", SMALL;
         "A line is verified four reads late." [Requests: Undetected, Attacks: Undetected]
     "verified-eight-late" own(LateByEight)
         "A line is verified eight reads late." [Requests: Undetected, Attacks: Undetected]
+};
+
+/// No drawn attack is likely to meet them.
+pub const LISTED: &[Fault] = rows! { "identity+sca@*", ENUMERATED;
+    "mac-without-bit" own(WithoutBit)
+        "One bit of a line is not in its MAC." [Enumerated: Undetected]
+    "mac-without-byte" own(WithoutByte)
+        "One byte of a line is not in its MAC." [Enumerated: Undetected]
+    "mac-linear" own(Linear)
+        "The MAC of a difference of lines is the difference of their MACs." [Enumerated: Undetected]
+    "mac-without-place-bit" own(PlaceBit)
+        "One bit of the place is not in the MAC." [Enumerated: Undetected]
 };

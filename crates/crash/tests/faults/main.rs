@@ -160,6 +160,7 @@ groups! {
     macs_narrow: &[macs::WIDTHS, macs::LATE], &[];
     macs_refused: &[macs::REFUSED, macs::DUMPED], &[];
     macs_attacked_often: &[macs::ATTACKED_OFTEN], &[];
+    enumerated: &[macs::LISTED, roots::LISTED], &[];
     roots: &[roots::FAULTS], &[];
     roots_dumped: &[roots::DUMPED], &[];
     roots_numbered: &[roots::NUMBERED], &[];
@@ -262,7 +263,7 @@ fn no_fault_is_named_twice_and_no_slip_is_left_out() {
 }
 
 /// Three faults and more of each kind that an earlier explorer missed.
-const KINDS: [(&str, &[&str]); 9] = [
+const KINDS: [(&str, &[&str]); 11] = [
     (
         "pads again after an attack",
         &[
@@ -320,6 +321,15 @@ const KINDS: [(&str, &[&str]); 9] = [
         "later lives",
         &["log-forgets-later", "recount-of-4-bits", "count-of-4-bits"],
     ),
+    (
+        "parts that a MAC does not cover",
+        &[
+            "mac-without-bit",
+            "mac-without-byte",
+            "mac-without-place-bit",
+        ],
+    ),
+    ("sums and differences", &["mac-linear", "versions-summed"]),
 ];
 
 /// The default plan finds each with seed 1.

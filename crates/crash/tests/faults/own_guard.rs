@@ -24,6 +24,7 @@ slips! {
         Nothing, WithoutPlace, HalfLine, SkipsLastByte, OneByte, XorOfWords, WithoutBeside, TablesUnverified,
         DataUnverified, NotGrouped, DumpForgotten, DumpWholeLine, GoneBelieved, Place16, Place20, Place32, Bits16,
         Bits32, Bits63, BitsTwice, LateByOne, LateByFour, LateByEight,
+        WithoutBit, WithoutByte, Linear, PlaceBit,
     }
 }
 
@@ -104,8 +105,24 @@ impl Macs {
             Slip::Place32 => 32,
             _ => 63,
         };
-        hasher.write_u64(place.0 % (1 << bits));
+        let bit = if self.slip == Slip::PlaceBit {
+            1 << 29
+        } else {
+            0
+        };
+        hasher.write_u64(place.0 % (1 << bits) & !bit);
         match self.slip {
+            Slip::WithoutBit => {
+                let mut line = *line;
+                line[37] &= !(1 << 7);
+                hasher.write(&line);
+            }
+            Slip::WithoutByte => {
+                let mut line = *line;
+                line[41] = 0;
+                hasher.write(&line);
+            }
+            Slip::Linear => {}
             Slip::HalfLine => hasher.write(&line[..32]),
             Slip::SkipsLastByte => hasher.write(&line[..63]),
             Slip::XorOfWords => {
@@ -120,6 +137,11 @@ impl Macs {
         let mac = hasher.finish().max(1);
         match self.slip {
             Slip::OneByte => mac & 0xff | 1,
+            Slip::Linear => {
+                let words = line.as_chunks::<8>().0.iter().zip(0..);
+                let words = words.map(|(word, at)| u64::from_le_bytes(*word).rotate_left(7 * at));
+                words.fold(mac, |all, word| all ^ word)
+            }
             Slip::Bits16 => mix(mac & 0xffff) | 1,
             Slip::Bits32 => mac & 0xffff_ffff | 1,
             Slip::Bits63 => mac | 1 << 63,

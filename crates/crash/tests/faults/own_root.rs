@@ -27,6 +27,7 @@ slips! {
         Nothing, NotCompared, HalfCompared, SumOfHalf, OddNotSummed, MacsFromMemory,
         SumOfFirst, NotDumped, LastTwo, LastFour, LastEight, EmptyBelieved, HalvesBelieved, EighthsBelieved, Versions,
         VersionsOfTwo, VersionsOfThree, VersionsOfFour,
+        VersionsSummed,
     }
 }
 
@@ -68,6 +69,11 @@ impl Sum {
         hasher.write_u64(at.0);
         match self.slip {
             Slip::SumOfHalf => hasher.write(&line[..32]),
+            Slip::VersionsSummed => {
+                let words = line.as_chunks::<8>().0.iter();
+                let versions = words.map(|word| u64::from_le_bytes(*word) & 0xffff);
+                hasher.write_u64(versions.sum());
+            }
             _ if self.wraps_at().is_some() => {
                 line.as_chunks::<8>()
                     .0
@@ -110,7 +116,7 @@ impl Sum {
     /// Where MACs have versions, which alone are summed: the number that comes back to 1.
     fn wraps_at(&self) -> Option<u64> {
         match self.slip {
-            Slip::Versions => Some(1 << 16),
+            Slip::Versions | Slip::VersionsSummed => Some(1 << 16),
             Slip::VersionsOfTwo => Some(1 << 2),
             Slip::VersionsOfThree => Some(1 << 3),
             Slip::VersionsOfFour => Some(1 << 4),

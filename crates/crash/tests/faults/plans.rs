@@ -21,6 +21,8 @@ pub struct Plan {
     pub full_life_in: u64,
     /// Attacks of each kind at each look, where there is an integrity.
     pub attacks: u64,
+    /// Whether the attacks are made of which none is drawn.
+    pub enumerates: bool,
     pub seed: u64,
 }
 
@@ -49,6 +51,7 @@ pub const SMALL: Plan = Plan {
     recovery_cuts: 32,
     full_life_in: 8,
     attacks: 16,
+    enumerates: false,
     seed: 1,
 };
 
@@ -200,4 +203,13 @@ pub const LONG_LOGGED: Plan = Plan {
 pub const LOGGED_BRIEFLY: Plan = Plan {
     transactions: 12,
     ..LOGGED
+};
+
+/// A drawn attack is unlikely to meet what is wrong, so all are made.
+pub const ENUMERATED: Plan = Plan {
+    cuts: 20,
+    recovery_cuts: 0,
+    attacks: 0,
+    enumerates: true,
+    ..SMALL
 };

@@ -2,7 +2,7 @@
 
 use crate::fault::{Fault, rows};
 use crate::own_root::{Slip, numbered, rooted};
-use crate::plans::{LOGGED, SMALL};
+use crate::plans::{ENUMERATED, LOGGED, SMALL};
 
 pub const FAULTS: &[Fault] = rows! { "identity+sca@*", SMALL;
     "register-not-compared" rooted(NotCompared)
@@ -44,4 +44,9 @@ pub const NUMBERED: &[Fault] = rows! { "identity+sca@*", SMALL;
 pub const DUMPED: &[Fault] = rows! { "hw-log/identity+sca@*", LOGGED;
     "sum-not-dumped" rooted(NotDumped)
         "The register does not follow what reserve power dumps." [Cuts: NotAuthentic]
+};
+
+pub const LISTED: &[Fault] = rows! { "identity+sca@*", ENUMERATED;
+    "versions-summed" numbered(VersionsSummed)
+        "The register is of the sum of the versions in a line." [Enumerated: Undetected]
 };

@@ -24,6 +24,7 @@ use crate::bad;
 const ENDED: Exhausted = Exhausted {
     problem: "a layer in Python has raised an error",
     remedy: "correct it",
+    key: None,
 };
 
 /// Builds the arguments of a method, of which one is the plan; only the plan if none are named.

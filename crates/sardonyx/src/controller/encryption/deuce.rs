@@ -223,6 +223,7 @@ impl Deuce {
             plan.fail(Exhausted {
                 problem: "the encryption counter of a line is used up",
                 remedy: "give a smaller encryption.first_counter, or encrypt all of memory anew under another key",
+                key: None,
             });
             return (old.max(1), begins);
         }

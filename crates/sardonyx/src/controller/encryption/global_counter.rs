@@ -149,6 +149,7 @@ impl GlobalCounter {
             plan.fail(Exhausted {
                 problem: "the encryption counters are used up",
                 remedy: "encrypt all of memory anew under another key",
+                key: None,
             });
             return At::past(self.value);
         }

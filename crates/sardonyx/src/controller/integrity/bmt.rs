@@ -191,6 +191,7 @@ impl BonsaiTrees {
                         plan.fail(Exhausted {
                             problem: "a version overflows whose neighbour the same request writes by itself",
                             remedy: "integrity.minor_bits=0, or integrity.mac_place=region",
+                            key: None,
                         });
                         continue;
                     }

@@ -354,6 +354,9 @@ impl<N: Node> PowerFail for Root<N> {
         if self.versions.is_counter(number) {
             return self.write_mac(number, image);
         }
+        if image.read(place).is_none() {
+            return; // a line that nobody has written has moved
+        }
         let index = self.versions.index_of(number);
         let mut line = self.newest(index);
         let bump = self.versions.bump(&mut line, number);

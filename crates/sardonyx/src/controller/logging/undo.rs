@@ -406,6 +406,7 @@ impl<S: Sealing> UndoLog<S> {
             plan.fail(Exhausted {
                 problem: "a transaction changes more lines than its log registers can name",
                 remedy: "set log.records higher, or make shorter transactions",
+                key: Some(RECORDS.name()),
             });
             return None;
         }
@@ -413,6 +414,7 @@ impl<S: Sealing> UndoLog<S> {
             plan.fail(Exhausted {
                 problem: "the hardware log is full",
                 remedy: "set log.buckets or log.records higher",
+                key: None,
             });
             return None;
         };
@@ -550,6 +552,7 @@ impl<S: Sealing> Storey for UndoLog<S> {
             return plan.fail(Exhausted {
                 problem: "more transactions are under way than the log manager has registers for",
                 remedy: "set log.transactions higher, or use fewer cores",
+                key: Some(TRANSACTIONS.name()),
             });
         };
         self.slots[slot] = TransactionSlot {
