@@ -161,6 +161,10 @@ fn one() {
     let number = std::env::var("PLAN").expect("a number");
     for number in number.split(',') {
         let trial = drawn(number.parse().expect("a number"));
+        println!(
+            "{number} {}: {} {:?}",
+            trial.design, trial.program, trial.options.platform
+        );
         let began = std::time::Instant::now();
         let accused = accused(&trial);
         println!(

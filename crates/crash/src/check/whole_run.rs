@@ -7,6 +7,7 @@ use crate::findings::ExploredCuts;
 use crate::history::History;
 use crate::options::{Cuts, Options};
 use crate::panics::caught;
+use crate::platform::Platform;
 use crate::secrecy::{self, Looked, Widths};
 use crate::violation::{Kind, Violation};
 
@@ -21,10 +22,11 @@ pub struct WholeRun {
 pub fn whole_run(history: &History, options: &Options) -> WholeRun {
     let (looked, widths) = (Looked::default(), RefCell::default());
     let mut all = Vec::new();
-    let audits: [&dyn Fn() -> Vec<Violation>; 3] = [
+    let audits: [&dyn Fn() -> Vec<Violation>; 4] = [
         &|| journal::array_writes(history),
         &|| journal::pairs(history, options.platform),
         &|| secrecy::within(history, &looked, &widths),
+        &|| live_controller(history, options.platform),
     ];
     for audit in audits {
         let found = caught(audit).unwrap_or_else(|what| {
@@ -41,6 +43,37 @@ pub fn whole_run(history: &History, options: &Options) -> WholeRun {
         looked,
         widths,
     }
+}
+
+/// Compares what a cut is said to leave with the live controller.
+fn live_controller(history: &History, platform: Platform) -> Vec<Violation> {
+    if history.life > 1 {
+        return Vec::new();
+    }
+    let undrained = platform
+        .drains_caches()
+        .then(|| history.undrained())
+        .flatten();
+    let undrained = undrained.map(|(line, count)| {
+        let what = format!(
+            "line {} reads wrongly when reserve power has drained all that the design says it drains, after {count} requests",
+            line.0
+        );
+        Violation {
+            line: Some(line.0),
+            ..Violation::new(Kind::WrongLine, 0, what)
+        }
+    });
+    let differs = history.register_differs().map(|(place, count)| {
+        let what = format!(
+            "the design's own register is not what follows from memory after {count} requests and an orderly shutdown"
+        );
+        Violation {
+            place: Some(place),
+            ..Violation::new(Kind::NotAuthentic, 0, what)
+        }
+    });
+    undrained.into_iter().chain(differs).collect()
 }
 
 impl WholeRun {

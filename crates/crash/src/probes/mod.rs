@@ -4,6 +4,7 @@
 
 mod churn;
 mod contents;
+mod flushed;
 mod handling;
 mod life;
 mod sharers;

@@ -22,7 +22,8 @@ use sardonyx::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 /// probability 2^-64.
 const ENOUGH: usize = 128;
 const MOST_VERSIONS: u64 = 64;
-/// A hash has at least this many bits that change: one of a MAC, and one of a word that may as well be an address.
+/// A hash has at least this many bits that change: one of a MAC or a node, and one of a word that may as well be an
+/// address.
 const FEWEST: [u32; 2] = [12, 32];
 
 /// The most changes of a word in each region that an integrity writes.
@@ -210,10 +211,12 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
     for ((region, _), span) in &words.spans {
         widths.reach(region, span.changes);
     }
+    let nodes = (0..).map_while(|level| kept.over(Place(0), level));
+    let nodes: Vec<&str> = nodes.map(|at| history.layout().name_of(at).0).collect();
     let narrow = words.spans.iter().filter(|((region, word), span)| {
-        let is_macs = *region == macs;
+        let has_addresses = *region != macs && !nodes.contains(region);
         let own = versions.in_word(region, *word).count_ones();
-        span.is_hash(FEWEST[usize::from(!is_macs)]) && span.rank() < u64::BITS - own
+        span.is_hash(FEWEST[usize::from(has_addresses)]) && span.rank() < u64::BITS - own
     });
     found.extend(narrow.map(|((region, word), span)| {
         let (rank, changes) = (span.rank(), span.changes);

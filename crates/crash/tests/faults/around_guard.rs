@@ -7,7 +7,7 @@ use std::ops::Range;
 use sardonyx::controller::Figures;
 use sardonyx::controller::designs::{self, AnyLayer};
 use sardonyx::controller::layers::{About, Integrity, PowerFail};
-use sardonyx::line::{Line, Place};
+use sardonyx::line::{Line, Place, ZERO_LINE};
 use sardonyx::medium::layout::{Layout, Region};
 use sardonyx::plan::guard::Guard;
 use sardonyx::plan::start_gap::Places;
@@ -22,6 +22,7 @@ use crate::fault::{Layers, named};
 pub struct Seen {
     regions: Vec<Region>,
     pub written: BTreeSet<Place>,
+    rewrites: u64,
 }
 
 impl Seen {
@@ -37,6 +38,8 @@ pub trait Wrong: Send + 'static {
     const LATE: usize = 0;
     const DUMPS: bool = true;
     const ON_CHIP: bool = true;
+    /// When data have been written again this many times, the live controller's own register is wrong.
+    const REGISTER_HOLDS: u64 = u64::MAX;
 
     /// Whether a line that was read is believed, whatever the right integrity says.
     fn believes(_seen: &Seen, _place: Place, _line: Option<&Line>) -> bool {
@@ -63,6 +66,16 @@ struct AroundGuard<W> {
 impl<W: Wrong> Storey for AroundGuard<W> {
     fn flush(&mut self, plan: &mut Plan) {
         self.right.flush(plan);
+        let root = self
+            .seen
+            .regions
+            .iter()
+            .find(|region| region.name == "integrity-root");
+        if let Some(root) = root.filter(|_| self.seen.rewrites > W::REGISTER_HOLDS) {
+            let mut line = plan.peek(root.line(0)).unwrap_or(ZERO_LINE);
+            line[3] ^= 1;
+            plan.write(root.line(0), At::past(&line), Step::PAST);
+        }
     }
 
     fn recover(&mut self, plan: &mut Plan) {
@@ -103,7 +116,8 @@ impl<W: Wrong> Guard for AroundGuard<W> {
     }
 
     fn write(&mut self, place: Place, written: Written, plan: &mut Plan) -> Step {
-        self.seen.written.insert(place);
+        let again = !self.seen.written.insert(place) && self.seen.region(place) == "data";
+        self.seen.rewrites += u64::from(again);
         self.right.write(place, written, plan)
     }
 

@@ -22,7 +22,7 @@ pub const SOUND: &[Fault] = rows! { "*+fca", DUPLICATES;
     "mapping-not-awaited" sound(MappingNotAwaited)
         "A write that must persist with its mapping does not wait for that." [Cuts: WrongLine]
     "duplicate-not-persisted" sound(DuplicateNotPersisted)
-        "The mapping of a duplicate does not persist with it." [Cuts: LineLost]
+        "The mapping of a duplicate does not persist with it." [Cuts: LineLost, Requests: WrongLine]
     "place-not-awaited" sound(PlaceNotAwaited)
         "A place is written again before its old line's mapping has persisted." [Cuts: LineLost]
     "own-place-ungated" sound(OwnPlaceUngated)

@@ -8,5 +8,5 @@ pub const FAULTS: &[Fault] = rows! { "*+fca", DUPLICATES;
     "fingerprints-compared" index(FingerprintsCompared)
         "Equal fingerprints are taken for equal contents." [Cuts: LineLost, Requests: WrongLine]
     "tables-trusted" index(TablesTrusted)
-        "Recovery trusts the index, the counts and the inverse table." [Cuts: WrongLine]
+        "Recovery trusts the index, the counts and the inverse table." [Cuts: WrongLine, Requests: WrongLine]
 };

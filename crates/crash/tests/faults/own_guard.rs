@@ -110,7 +110,7 @@ impl Macs {
         } else {
             0
         };
-        hasher.write_u64(place.0 % (1 << bits) & !bit);
+        hasher.write_u64((place.0 % (1 << bits)) & !bit);
         match self.slip {
             Slip::WithoutBit => {
                 let mut line = *line;

@@ -146,10 +146,11 @@ impl Sum {
         let mut line = ZERO_LINE;
         let values = match self.parts() {
             Some(_) => self.values,
-            None => {
+            None if matches!(self.slip, Slip::LastTwo | Slip::LastFour | Slip::LastEight) => {
                 let [a, b, c, d, e, f, g, _] = self.values;
                 [self.value, a, b, c, d, e, f, g]
             }
+            None => [self.value, 0, 0, 0, 0, 0, 0, 0],
         };
         for (bytes, value) in line.as_chunks_mut::<8>().0.iter_mut().zip(values) {
             *bytes = value.to_le_bytes();

@@ -18,11 +18,11 @@ pub const FAULTS: &[Fault] = rows! { "identity+sca@*", SMALL;
     "macs-from-memory" rooted(MacsFromMemory)
         "Lines of MACs are not verified when they come from memory." [Attacks: Undetected]
     "last-two-accepted" rooted(LastTwo)
-        "A recovery accepts what the register was before." [Attacks: Undetected]
+        "A recovery accepts what the register was before." [Cuts: NotAuthentic, Attacks: Undetected]
     "last-four-accepted" rooted(LastFour)
-        "A recovery accepts one of the register's last four values." [Attacks: Undetected]
+        "A recovery accepts one of the register's last four values." [Cuts: NotAuthentic, Attacks: Undetected]
     "last-eight-accepted" rooted(LastEight)
-        "A recovery accepts one of the register's last eight values." [Attacks: Undetected]
+        "A recovery accepts one of the register's last eight values." [Cuts: NotAuthentic, Attacks: Undetected]
     "empty-believed" rooted(EmptyBelieved)
         "A medium without any MAC is taken for new." [Attacks: Undetected]
     "halves-believed" rooted(HalvesBelieved)

@@ -79,6 +79,10 @@ around! {
         const ON_CHIP: bool = false;
     }
 
+    OwnRegisterWrong of "bonsai": {
+        const REGISTER_HOLDS: u64 = 20;
+    }
+
     RegisterSkipsMacs of "osiris",
     PhoenixRegisterSkipsMacs of "phoenix": {
         fn follows(seen: &Seen, place: Place) -> bool {
@@ -110,6 +114,8 @@ pub const FAULTS: &[Fault] = rows! { "identity+sca@*", SMALL;
         "The register of a Bonsai tree follows eight acceptances late." [Cuts: NotAuthentic]
     "counters-register-late" integrity[CountersRegisterLate]
         "The register of a tree of counters follows eight acceptances late." [Cuts: NotAuthentic]
+    "own-register-wrong" integrity[OwnRegisterWrong]
+        "The register of the controller itself is wrong once data have been written again 20 times; that of reserve power is right." [Cuts: NotAuthentic]
     "register-in-memory" integrity[RegisterInMemory]
         "The register of a Merkle tree lies where an attacker comes." [Attacks: Undetected]
     "bonsai-register-in-memory" integrity[BonsaiRegisterInMemory]

@@ -260,13 +260,18 @@ impl Journal {
         self
     }
 
+    /// The changes on chip where no time passes, oldest first.
+    pub fn changes(&self) -> Vec<&OnChip> {
+        let mut changes: Vec<&OnChip> = self.pending.values().collect();
+        changes.sort_unstable_by_key(|change| change.write.order);
+        changes
+    }
+
     /// The contents of registers where no time passes, oldest first.
     pub fn registers(&self) -> Vec<&MediumWrite> {
-        let changes = self.pending.values();
-        let registers = changes.filter(|change| change.domain == Domain::Registers);
-        let mut writes: Vec<&MediumWrite> = registers.map(|change| &change.write).collect();
-        writes.sort_unstable_by_key(|write| write.order);
-        writes
+        let registers = self.changes().into_iter();
+        let registers = registers.filter(|change| change.domain == Domain::Registers);
+        registers.map(|change| &change.write).collect()
     }
 
     /// Forgets requests, writes and encryptions; counts of mechanisms and values stay.

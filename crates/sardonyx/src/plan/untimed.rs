@@ -9,7 +9,7 @@ use super::Plan;
 use super::journal::{Journal, MediumWrite};
 use super::steps::Action;
 use crate::exhausted::Exhausted;
-use crate::line::{Line, Place};
+use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 use crate::medium::image::Image;
 use crate::medium::params::Unit;
 use crate::stats::Cause;
@@ -119,6 +119,33 @@ impl Untimed {
         }
         for write in self.asked().registers() {
             image.write(write.place, &write.line, 0xff, None);
+        }
+        image
+    }
+
+    /// The image that a power cut would leave if reserve power drained all that is on chip and that `drains` says of its
+    /// place: of each byte the newest.
+    pub fn drained(&self, drains: impl Fn(Place) -> bool) -> Image {
+        let accepted = self.writes(0).filter(|write| !write.is_move());
+        let mut writes: Vec<(MediumWrite, u64)> = accepted
+            .map(|write| {
+                let bytes = (0..8).filter(|word| write.words >> word & 1 == 1);
+                let bytes = bytes.fold(0, |all, word| all | 0xff << (word * 8));
+                (write, bytes)
+            })
+            .collect();
+        let changes = self.asked().changes().into_iter();
+        let changes = changes.filter(|change| drains(change.write.place));
+        writes.extend(changes.map(|change| (change.write.clone(), change.bytes)));
+        writes.sort_by_key(|(write, _)| write.order);
+        let mut image = self.image().copy();
+        image.lose_near();
+        for (write, bytes) in writes {
+            let mut line = image.read(write.place).unwrap_or(ZERO_LINE);
+            for byte in (0..LINE_BYTES).filter(|byte| bytes >> byte & 1 == 1) {
+                line[byte] = write.line[byte];
+            }
+            image.write(write.place, &line, 0xff, write.sideband);
         }
         image
     }
