@@ -76,6 +76,19 @@ def test_the_example_has_the_figures_of_its_rust_twin() -> None:
     same("zero-lines", name, own, traces=["redis", "btree"], limit=600)
 
 
+def test_a_cache_is_found_under_a_name_with_a_hyphen(tmp_path: Path) -> None:
+    file, missing = tmp_path / "hyphened.py", tmp_path / "missing.py"
+    text = ZEROS.read_text()
+    file.write_text(text.replace('"zeros', '"zeros-p1'))
+    missing.write_text(text.replace('"zeros"', '"zeros-p2"').replace("zeros.cache", "zeros-p3.c"))
+    (name,) = layers.load(file)
+    run = sardonyx.compare(designs=[name], traces=["x264"], limit=600)[0]
+    assert metric(run, "zero_share") > 0
+    (name,) = layers.load(missing)
+    with pytest.raises(sardonyx.SardonyxError, match=r"no cache .zeros_p3\.c.; .*zeros_p1\.cache"):
+        sardonyx.compare(designs=[name], traces=["redis"], limit=50)
+
+
 def ran(*words: str) -> Any:
     return CliRunner().invoke(cli.app, list(words))
 

@@ -8,6 +8,8 @@ use rustc_hash::FxHashMap;
 use crate::history::History;
 use crate::platform::Platform;
 use crate::violation::{Kind, Violation};
+use crate::words::numbers;
+use sardonyx::controller::encryption::global_counter::{MARK, SURVIVAL, Survival};
 use sardonyx::line::{Line, Place, ZERO_LINE};
 use sardonyx::plan::journal::{Event, MediumWrite};
 use sardonyx::plan::merged;
@@ -52,6 +54,46 @@ pub fn pairs(history: &History, platform: Platform) -> Vec<Violation> {
         }
     }
     found.sort_by_key(|violation| violation.position);
+    found
+}
+
+/// Returns the positions at which a counter would be left that the mark of the next one is below: a recovery draws it
+/// again, whatever its first write is.
+pub fn marks(history: &History) -> Vec<Violation> {
+    let settings = &history.machine.settings;
+    let region = history.layout().region(MARK);
+    let Some(place) = region.map(|region| region.line(0)) else {
+        return Vec::new();
+    };
+    if settings.get(&SURVIVAL) != Survival::HighWater {
+        return Vec::new();
+    }
+    let journal = &history.journal;
+    let sealed = journal.sealed.iter().map(|sealed| (sealed.order, sealed));
+    let sealed: FxHashMap<u64, _> = sealed.collect();
+    let mut mark = history
+        .image
+        .read(place)
+        .map_or(0, |line| numbers(&line)[0]);
+    let mut found = Vec::new();
+    for ((_, event), at) in journal.events.iter().zip(1..) {
+        let writes = || journal.accepted_by(*event).iter();
+        for write in writes().filter(|write| write.place == place && write.words & 1 == 1) {
+            mark = numbers(&write.line)[0];
+        }
+        for sealed in writes().filter_map(|write| sealed.get(&write.order)) {
+            if sealed.counter > mark {
+                let what = format!(
+                    "counter {} persists, and the mark is {mark}",
+                    sealed.counter
+                );
+                found.push(Violation {
+                    place: Some(sealed.place),
+                    ..Violation::new(Kind::PadWithinReach, at, what)
+                });
+            }
+        }
+    }
     found
 }
 

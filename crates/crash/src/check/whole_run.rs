@@ -22,9 +22,10 @@ pub struct WholeRun {
 pub fn whole_run(history: &History, options: &Options) -> WholeRun {
     let (looked, widths) = (Looked::default(), RefCell::default());
     let mut all = Vec::new();
-    let audits: [&dyn Fn() -> Vec<Violation>; 4] = [
+    let audits: [&dyn Fn() -> Vec<Violation>; 5] = [
         &|| journal::array_writes(history),
         &|| journal::pairs(history, options.platform),
+        &|| journal::marks(history),
         &|| secrecy::within(history, &looked, &widths),
         &|| live_controller(history, options.platform),
     ];

@@ -35,6 +35,8 @@ pub(crate) struct Pass {
     /// The index of the limits in each layer's list that the pass comes to.
     pub limits: Option<usize>,
     pub full: bool,
+    /// The medium has several channels and ranks.
+    pub wide: bool,
     /// The medium has this many places fewer than the programs take, or the log this many buckets; the run may end
     /// because something is full.
     pub short: Option<u64>,
@@ -64,6 +66,7 @@ impl Pass {
             transactions: 40,
             limits: None,
             full: false,
+            wide: false,
             short: None,
             cached: None,
             meeting: false,
@@ -141,12 +144,14 @@ impl Pass {
         let limits =
             limits.flat_map(|number| limits_of(stack, machine).flat_map(move |l| l.at(number)));
         let full = Geometry::FULL.into_iter().filter(|_| self.full);
+        let wide = Geometry::WIDE.into_iter().filter(|_| self.wide);
         let short = self.short.map(|places| (CRASH_SHORT.name(), places));
         let cached = self.cached.map(|lines| (CRASH_CACHED.name(), lines));
         let settings = pressed
             .chain(queues)
             .chain(limits)
             .chain(full)
+            .chain(wide)
             .chain(short)
             .chain(cached);
         let settings: BTreeMap<&str, u64> = settings.collect();
@@ -227,6 +232,10 @@ pub(crate) fn passes(
     passes.extend([
         Pass::for_program(program).stride(ODD).cached(16),
         several(Pass::for_program(program).stride(ODD)),
+        Pass {
+            wide: true,
+            ..several(large(Pass::for_program(program)))
+        },
     ]);
     let at_limits = |number| match number {
         0 => Pass::for_program(program).long(),

@@ -8,7 +8,7 @@ pub const FAULTS: &[Fault] = rows! { "identity+*", SHARED;
     "counter-of-content" own(CounterOfContent)
         "A counter is left out if the first byte of the content is odd." [Requests: Digest]
     "mark-not-awaited" own(MarkNotAwaited)
-        "A counter is used before its mark is written." [Cuts: PadWithinReach]
+        "A counter is used before its mark is written." [Cuts: PadWithinReach, Order: PadWithinReach]
     "mark-forgotten" own(MarkForgotten)
         "Counting begins anew after a power cut." [Cuts: PadReused]
     "siblings-forgotten" own(SiblingsForgotten)

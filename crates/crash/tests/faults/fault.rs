@@ -250,6 +250,7 @@ impl Plan {
 
         let mut order = audit::array_writes(&history);
         order.extend(audit::pairs(&history, options.platform));
+        order.extend(audit::marks(&history));
         let requests = secrecy::within(&history, &secrecy::Looked::default(), &RefCell::default());
         // The explorer adds these to what it has found at the cuts.
         let mut at_cuts = explored.tally.kinds;

@@ -107,6 +107,9 @@ pub const PLACES: Limit = Limit {
     reached: Reached::High { bits: HIGH },
 };
 
+/// The region of the mark, which no counter that a cut leaves is above.
+pub const MARK: &str = "counter-mark";
+
 /// Counters up to `limit` may be used after `written`.
 #[derive(Clone, Copy)]
 struct CounterMark {
@@ -137,7 +140,7 @@ impl GlobalCounter {
         GlobalCounter {
             survival: settings.get(&SURVIVAL),
             stride: settings.get(&MARK_STRIDE),
-            region: layout.reserve("counter-mark", 1),
+            region: layout.reserve(MARK, 1),
             value: first(settings) - 1,
             marks: [CounterMark::past(0); 2],
         }

@@ -26,6 +26,12 @@ impl Geometry {
         ("pages.crash_spare", 0),
     ];
 
+    /// Settings of a crash run whose lines, and groups of them, lie in several channels and ranks.
+    pub const WIDE: [(&str, u64); 2] = [
+        ("medium.geometry.channels", 4),
+        ("medium.geometry.ranks", 2),
+    ];
+
     /// Lines that the medium holds.
     pub fn lines(&self) -> u64 {
         self.channels * self.ranks * self.banks * self.rows * self.columns
