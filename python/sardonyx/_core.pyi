@@ -228,7 +228,7 @@ def crash_stages(question_json: str, progress: Progress | None) -> str:
     """
 
 def programs() -> str:
-    """``programs`` (``name``, ``line``), ``mutants`` and ``equivalent_mutants`` (``name``,
+    """``programs`` (``name``, ``line``), ``mutants``, ``equivalent_mutants``, ``drained_mutants`` (``name``,
     ``meaning``)."""
 
 def parse_size(text: str) -> int:

@@ -384,3 +384,30 @@ fn one_cut_replays_what_was_found_among_all() {
     assert_eq!(sampled.covered.cuts, 300);
     assert!(sampled.tally.count(false) > 0);
 }
+
+/// Whatever it lies over: what reserve power drains goes through the whole design.
+#[test]
+fn a_program_that_flushes_nothing_holds_where_caches_are_drained_and_nowhere_else() {
+    for design in [
+        "no-encryption",
+        "fca",
+        "sca",
+        "esd-sound+sca",
+        "dewrite-sound+fca",
+    ] {
+        for cores in [1, 2] {
+            let spec = specs("btree", cores, Some(Mutant::NothingFlushed));
+            let history = history(design, &[], &spec, 2);
+            let sample = |platform| Options {
+                cuts: Cuts::Sample(400),
+                recovery_cuts: 100,
+                ..on(platform)
+            };
+            for drains in [Platform::Eadr, Platform::Gpf] {
+                assert_holds(&history, &explored(&history, &sample(drains)));
+            }
+            let lost = explored(&history, &sample(Platform::Adr));
+            assert!(lost.tally.count(false) > 0, "{design}");
+        }
+    }
+}

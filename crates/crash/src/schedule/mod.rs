@@ -23,7 +23,7 @@ use crate::options::Options;
 use crate::panics::caught;
 use crate::schedule::found::{PassShown, PlanFound};
 use crate::schedule::pass::{
-    LONG_ITEM, MEETING, Mapping, Pass, SWAPS, limits_of, most_limits, passes,
+    LONG_ITEM, MEETING, Mapping, Pass, SWAPS, limits_of, most_limits, passes, unflushed,
 };
 use crate::verdict::coverage::{Bounds, CacheSizes, Need};
 use crate::verdict::passes::{Row, Tried};
@@ -37,7 +37,7 @@ use sardonyx::machine::RunError;
 use sardonyx::medium::layout::Layout;
 use sardonyx::medium::params::CRASH_SHORT;
 use sardonyx::settings::{Settings, Value};
-use sardonyx_workload::{DurabilityKind, ProgramSpec, Sharing};
+use sardonyx_workload::{DurabilityKind, Mutant, ProgramSpec, Sharing};
 
 /// A plan has at most this many rounds of passes, and ends as soon as a verdict lacks nothing.
 const MOST_ROUNDS: usize = 4;
@@ -73,7 +73,12 @@ struct Looked {
 impl Trial {
     fn passes(&self, mapping: Mapping, limits: usize) -> Vec<Pass> {
         let logged = self.durability == DurabilityKind::Hardware;
-        passes(&self.program, logged, self.cores, mapping, limits)
+        let mut passes = passes(&self.program, logged, self.cores, mapping, limits);
+        let by_program = self.durability == DurabilityKind::default();
+        if by_program && self.options.platform.drains_caches() {
+            passes.extend(unflushed(&self.program));
+        }
+        passes
     }
 
     fn item_bytes(&self, pass: &Pass) -> u64 {
@@ -117,7 +122,12 @@ impl Trial {
             footprint: self.footprint(pass),
             transactions: self.transactions.unwrap_or(pass.transactions * longer),
             seed: seed.wrapping_mul(1024).wrapping_add(core as u64),
-            durability: self.durability,
+            durability: match pass.unflushed {
+                true => DurabilityKind::SoftwareUndo {
+                    mutant: Some(Mutant::NothingFlushed),
+                },
+                false => self.durability,
+            },
             sharing: match (pass.packed, cores) {
                 (false, _) => Sharing::Apart,
                 (true, 1) => Sharing::Packed,

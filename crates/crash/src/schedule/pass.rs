@@ -43,6 +43,8 @@ pub(crate) struct Pass {
     /// The processor's caches hold this many lines for each core.
     pub cached: Option<u64>,
     pub meeting: bool,
+    /// The program flushes nothing, because reserve power drains the caches.
+    pub unflushed: bool,
     /// The number of cores of a pass with several, if the user has not set it.
     pub cores: usize,
 }
@@ -70,6 +72,7 @@ impl Pass {
             short: None,
             cached: None,
             meeting: false,
+            unflushed: false,
             cores: 2,
         }
     }
@@ -179,6 +182,21 @@ pub(crate) struct Mapping {
     pub finds_duplicates: bool,
     /// It gives lines places, which a run can use up.
     pub gives_places: bool,
+}
+
+/// Passes in which a program flushes nothing, as it may where reserve power drains the caches.
+pub(crate) fn unflushed(program: &str) -> [Pass; 2] {
+    let pass = Pass {
+        unflushed: true,
+        ..Pass::for_program(program)
+    };
+    let relaxed = Pass {
+        unflushed: true,
+        packed: false,
+        transactions: 120,
+        ..several(Pass::relaxed(program))
+    };
+    [pass, relaxed]
 }
 
 /// The passes of a plan for `program`. A mapping that finds duplicates has the workload of duplicates as well, a program

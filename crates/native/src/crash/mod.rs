@@ -327,7 +327,12 @@ fn planted(design: &str, mutant: Option<&str>, software_log: bool) -> PyResult<D
 
 fn mutant_named(name: &str) -> PyResult<Mutant> {
     Mutant::named(name).ok_or_else(|| {
-        let all = [Mutant::ALL, Mutant::LOCKING, Mutant::EQUIVALENT];
+        let all = [
+            Mutant::ALL,
+            Mutant::LOCKING,
+            Mutant::EQUIVALENT,
+            Mutant::DRAINED,
+        ];
         let all = all.into_iter().flatten();
         let names: Vec<&str> = all.map(|mutant| mutant.name()).collect();
         let names = names.join(", ");
@@ -439,6 +444,7 @@ pub fn programs() -> String {
         "programs": programs.collect::<Vec<Value>>(),
         "mutants": each(&[Mutant::ALL, Mutant::LOCKING].concat()),
         "equivalent_mutants": each(Mutant::EQUIVALENT),
+        "drained_mutants": each(Mutant::DRAINED),
         "exercised": sardonyx_crash::mechanisms().into_iter().map(|one| one.name).collect::<Vec<_>>(),
         "reached": mechanisms::Value::ALL.map(mechanisms::Value::name),
     })

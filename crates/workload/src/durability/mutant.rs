@@ -6,6 +6,7 @@ macro_rules! mutants {
         mistakes { $($(#[doc = $meaning:literal])+ $variant:ident = $name:literal,)+ }
         locking { $($(#[doc = $lacks:literal])+ $lock:ident = $locks:literal,)+ }
         equivalent { $($(#[doc = $same:literal])+ $alike:ident = $called:literal,)+ }
+        drained { $($(#[doc = $less:literal])+ $drained:ident = $named:literal,)+ }
     ) => {
         /// One change of the transaction layer: a mistake for the crash explorer to catch, or an
         /// equivalent mutant, which it must not take for one.
@@ -14,6 +15,7 @@ macro_rules! mutants {
             $($(#[doc = $meaning])+ $variant,)+
             $($(#[doc = $lacks])+ $lock,)+
             $($(#[doc = $same])+ $alike,)+
+            $($(#[doc = $less])+ $drained,)+
         }
 
         impl Mutant {
@@ -26,12 +28,17 @@ macro_rules! mutants {
             /// Every equivalent mutant: costs more, and recovers from all that the program does.
             pub const EQUIVALENT: &'static [Mutant] = &[$(Mutant::$alike),+];
 
+            /// Every mutant that recovers from all that the program does where reserve power drains the processor's
+            /// caches, and nowhere else.
+            pub const DRAINED: &'static [Mutant] = &[$(Mutant::$drained),+];
+
             /// Its name on the command line.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Mutant::$variant => $name,)+
                     $(Mutant::$lock => $locks,)+
                     $(Mutant::$alike => $called,)+
+                    $(Mutant::$drained => $named,)+
                 }
             }
 
@@ -41,6 +48,7 @@ macro_rules! mutants {
                     $(Mutant::$variant => concat!($($meaning),+).trim_ascii(),)+
                     $(Mutant::$lock => concat!($($lacks),+).trim_ascii(),)+
                     $(Mutant::$alike => concat!($($same),+).trim_ascii(),)+
+                    $(Mutant::$drained => concat!($($less),+).trim_ascii(),)+
                 }
             }
         }
@@ -100,12 +108,21 @@ mutants! {
         /// The data are changed by counter-atomic stores.
         MutateCounterAtomic = "mutate-counter-atomic",
     }
+    drained {
+        /// No line is flushed, which is enough where reserve power drains the processor's caches.
+        NothingFlushed = "nothing-flushed",
+    }
 }
 
 impl Mutant {
     /// The mistake, or the equivalent mutant, of that name.
     pub fn named(name: &str) -> Option<Mutant> {
-        let known = [Mutant::ALL, Mutant::LOCKING, Mutant::EQUIVALENT];
+        let known = [
+            Mutant::ALL,
+            Mutant::LOCKING,
+            Mutant::EQUIVALENT,
+            Mutant::DRAINED,
+        ];
         let mut all = known.into_iter().flatten();
         all.find(|mutant| mutant.name() == name).copied()
     }

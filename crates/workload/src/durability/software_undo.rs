@@ -311,7 +311,7 @@ impl UndoTransaction<'_> {
         };
         let atomic = !self.is(Mutant::ValidNotCounterAtomic);
         store(self.memory, self.log.start, &header.bytes(), atomic);
-        if !self.is(Mutant::ValidNotFlushed) {
+        if !self.is(Mutant::ValidNotFlushed) && !self.is(Mutant::NothingFlushed) {
             self.memory.flush(self.log.start);
         }
     }
@@ -334,6 +334,9 @@ impl UndoTransaction<'_> {
     /// Flushes `lines` and writes their counters back. Three mistakes leave something out: no line is flushed, the last
     /// one is not, or the counters are not written back.
     fn write_back(&mut self, lines: &[u64], none: Mutant, last: Mutant, counters: Mutant) {
+        if self.is(Mutant::NothingFlushed) {
+            return;
+        }
         let flushed = match self.log.mutant {
             Some(mutant) if mutant == none => 0,
             Some(mutant) if mutant == last => lines.len().saturating_sub(1),
@@ -350,7 +353,9 @@ impl UndoTransaction<'_> {
     fn invalidate_log(&mut self) {
         let atomic = !self.is(Mutant::CommitNotCounterAtomic);
         store(self.memory, self.log.start, &0u64.to_le_bytes(), atomic);
-        self.memory.flush(self.log.start);
+        if !self.is(Mutant::NothingFlushed) {
+            self.memory.flush(self.log.start);
+        }
     }
 
     fn is(&self, mutant: Mutant) -> bool {
