@@ -10,6 +10,8 @@ mod ends;
 mod go;
 mod machine;
 mod process;
+mod python;
+mod sites;
 mod stack;
 pub mod tracing;
 
@@ -19,13 +21,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use sardonyx_crash_test::recording::{Module, NOWHERE, Recording, Site};
+use sardonyx_crash_test::recording::{NOWHERE, Recording, ScriptFrame};
 use sardonyx_crash_test::recovery::ending::Ended;
 
 use crate::content::FileContent;
 use crate::operations::{Act, Inode, Name, Operation};
 use crate::recording::machine::Registers;
 use crate::recording::process::MappedCode;
+use crate::recording::python::{Interpreter, Interpreters};
 use crate::recording::stack::Stacks;
 use crate::tree::{FileTree, MOST_BYTES};
 
@@ -102,6 +105,7 @@ struct Mapping {
 struct Process {
     command: u32,
     code: Vec<MappedCode>,
+    python: Option<Interpreter>,
     mappings: Vec<Mapping>,
 }
 
@@ -137,6 +141,8 @@ struct Recorder {
     places: Recording,
     sites: FxHashMap<(u32, u64, u32), u32>,
     stacks: Stacks,
+    interpreters: Interpreters,
+    scripts: FxHashMap<ScriptFrame, u64>,
     notes: BTreeSet<String>,
     faultable: Vec<Faultable>,
     fault: Option<Fault>,
@@ -260,64 +266,6 @@ impl Recorder {
                     },
                 );
             }
-        }
-    }
-
-    fn site(&mut self, thread: i32) -> u32 {
-        let Some(known) = self.threads.get(&thread) else {
-            return NOWHERE;
-        };
-        let process_id = known.process;
-        let (Some(registers), Some(process)) =
-            (&known.registers, self.processes.get_mut(&process_id))
-        else {
-            return NOWHERE;
-        };
-        let mut calls = self.stacks.walk(thread, registers, &process.code);
-        if calls.len() < 3 {
-            // The process may have mapped a library since.
-            process.code = process::code(process_id);
-            calls = self.stacks.walk(thread, registers, &process.code);
-        }
-        let program = process.command;
-        let mut site = NOWHERE;
-        for pc in calls.into_iter().rev() {
-            let parent = site.wrapping_add(1);
-            site = match self.sites.get(&(parent, pc, program)) {
-                Some(&known) => known,
-                None => {
-                    self.add_module(process_id, pc);
-                    let number = self.places.sites.len() as u32;
-                    self.places.sites.push(Site {
-                        parent,
-                        pc,
-                        locked: false,
-                        program,
-                    });
-                    self.sites.insert((parent, pc, program), number);
-                    number
-                }
-            };
-        }
-        site
-    }
-
-    fn add_module(&mut self, process: i32, pc: u64) {
-        let process = &self.processes[&process];
-        let holds = |m: &Module| m.of_program == process.command && (m.start..m.end).contains(&pc);
-        if self.places.modules.iter().any(holds) {
-            return;
-        }
-        if let Some(code) = process.code.iter().find(|c| (c.start..c.end).contains(&pc)) {
-            self.places.modules.push(Module {
-                path: code.path.clone(),
-                start: code.start,
-                end: code.end,
-                offset: code.offset,
-                first_site: 0,
-                of_program: process.command,
-                hash: String::new(),
-            });
         }
     }
 }

@@ -137,6 +137,14 @@ fn entries(
     found
 }
 
+/// A walk along the calls that led to a system call.
+pub(super) struct Walked {
+    /// The addresses of the instructions, innermost first.
+    pub(super) calls: Vec<u64>,
+    /// Whether it ended at an address where no code is known.
+    pub(super) left: bool,
+}
+
 #[derive(Default)]
 pub(super) struct Stacks {
     tables: FxHashMap<PathBuf, Option<UnwindTable>>,
@@ -149,13 +157,15 @@ impl Stacks {
         thread: i32,
         registers: &Registers,
         code: &[MappedCode],
-    ) -> Vec<u64> {
+    ) -> Walked {
         let mut registers = registers.dwarf();
         let mut found = Vec::new();
+        let mut left = false;
         while found.len() < DEEPEST {
             // A return address is after its call, and may be after the end of its function.
             let at = registers[INSTRUCTION].wrapping_sub(1);
             let Some(part) = code.iter().find(|c| (c.start..c.end).contains(&at)) else {
+                left = true;
                 break;
             };
             found.push(at);
@@ -172,6 +182,6 @@ impl Stacks {
                 _ => break,
             }
         }
-        found
+        Walked { calls: found, left }
     }
 }

@@ -18,6 +18,7 @@ use sardonyx_crash_test::{CrashTestError, Result};
 use crate::operations::Act;
 use crate::recording::machine::{self, Registers};
 use crate::recording::process;
+use crate::recording::python::Interpreters;
 use crate::recording::stack::Stacks;
 use crate::recording::{
     Begun, Fault, Faultable, PendingAct, Process, RecordedRun, Recorder, Thread, calls,
@@ -91,6 +92,8 @@ impl Recorder {
             places: Recording::default(),
             sites: FxHashMap::default(),
             stacks: Stacks::default(),
+            interpreters: Interpreters::default(),
+            scripts: FxHashMap::default(),
             notes: BTreeSet::new(),
             faultable: Vec::new(),
             fault: run.fault,
@@ -278,6 +281,7 @@ impl Recorder {
                 Some(parent) => Process {
                     command: parent.command,
                     code: parent.code.clone(),
+                    python: parent.python.clone(),
                     mappings: parent.mappings.clone(),
                 },
                 None => Process::default(),
@@ -299,17 +303,17 @@ impl Recorder {
     fn executed(&mut self, thread: i32) {
         let process = process::of_thread(thread);
         self.commands.push(process::command(process));
-        let new = Process {
+        let mut new = Process {
             command: (self.commands.len() - 1) as u32,
-            code: process::code(process),
-            mappings: Vec::new(),
+            ..Process::default()
         };
+        self.look_up_code(process, &mut new);
         // The program itself comes first, because the first module counts as the user's own.
         let own = new.code.first().map(|code| code.start);
-        self.processes.insert(process, new);
         if let Some(start) = own {
-            self.add_module(process, start);
+            self.add_module(&new, start);
         }
+        self.processes.insert(process, new);
     }
 
     fn at_call(&mut self, thread: i32) {

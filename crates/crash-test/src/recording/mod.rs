@@ -28,7 +28,7 @@ use crate::recovery::ending::Ended;
 use crate::verdict::Doubt;
 
 pub use crate::recording::events::{Act, Event};
-pub use crate::recording::sites::{Module, NOWHERE, Site};
+pub use crate::recording::sites::{Module, NOWHERE, SCRIPTS, ScriptFrame, Site};
 pub use crate::recording::versions::{LINE, PersistenceUnit};
 
 #[derive(Clone, Debug, Default)]
@@ -75,6 +75,8 @@ pub struct Recording {
     pub lines: Vec<PersistenceUnit>,
     pub sites: Vec<Site>,
     pub modules: Vec<Module>,
+    /// Calls without code of their own, which sites name by [`SCRIPTS`].
+    pub scripts: Vec<ScriptFrame>,
     /// Marks, each with the row that it comes before.
     pub marks: Vec<(u64, String)>,
     pub acks: Acks,

@@ -18,6 +18,19 @@ pub struct Site {
     pub program: u32,
 }
 
+/// Addresses from here on are no code, but numbers of [`ScriptFrame`]s.
+pub const SCRIPTS: u64 = 1 << 63;
+
+/// A call in a language whose code has no file of its own in memory, as of an interpreter.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ScriptFrame {
+    pub file: String,
+    pub line: Option<u32>,
+    pub function: Option<String>,
+    /// Whether it came with the interpreter or was installed, so that it is not the user's own.
+    pub library: bool,
+}
+
 /// A part of a file in the program's memory, in which addresses of instructions are looked up.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Module {

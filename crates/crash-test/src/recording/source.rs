@@ -10,7 +10,7 @@ use object::{Endianness, Object};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use crate::recording::{Module, NOWHERE, Recording};
+use crate::recording::{Module, NOWHERE, Recording, SCRIPTS, ScriptFrame};
 use crate::{CrashTestError, Result};
 
 /// Parts of paths of headers and libraries that come with compilers and systems.
@@ -22,6 +22,15 @@ const SYSTEM: [&str; 7] = [
     "/rustlib/src/",
     "/cargo/registry/",
     "/pkg/mod/",
+];
+
+/// Parts of paths of packages that users install.
+const PACKAGES: [&str; 5] = [
+    "/cargo/registry/",
+    "/pkg/mod/",
+    "/site-packages/",
+    "/dist-packages/",
+    "/node_modules/",
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -37,6 +46,23 @@ pub struct Frame {
 }
 
 impl Frame {
+    fn of_script(script: &ScriptFrame) -> Frame {
+        Frame {
+            file: Some(script.file.clone()),
+            line: script.line,
+            function: script.function.clone(),
+            module: String::new(),
+            inlined: false,
+            apart: script.library,
+        }
+    }
+
+    /// Whether it is in a package that was installed, which may be the whole program.
+    fn in_package(&self) -> bool {
+        let file = self.file.as_deref().unwrap_or_default();
+        self.line.is_some_and(|line| line > 0) && PACKAGES.iter().any(|part| file.contains(part))
+    }
+
     /// Whether the line is the user's own: neither in a system header nor in a distribution's library.
     pub fn own(&self) -> bool {
         let system = |file: &String| SYSTEM.iter().any(|part| file.contains(part));
@@ -101,12 +127,14 @@ fn plain(name: &str) -> String {
 }
 
 /// The innermost frame of the user's own code that is not in a header, for a flush or a fence: headers hold small
-/// functions that everything calls. If all frames are in headers, it is the innermost.
+/// functions that everything calls. If all frames are in headers, it is the innermost. If none is the user's, as of a
+/// program that was installed as a package, it is the innermost of packages.
 pub fn caller(stack: &[Frame]) -> Option<&Frame> {
     let mut own = stack.iter().filter(|frame| frame.own());
     own.clone()
         .find(|frame| !frame.in_header())
         .or_else(|| own.next())
+        .or_else(|| stack.iter().find(|frame| frame.in_package()))
 }
 
 struct Loaded {
@@ -283,6 +311,10 @@ impl<'a> Sources<'a> {
     /// The functions at a site's instruction, inlined ones first.
     fn at(&mut self, site: u32, pc: u64) -> Vec<Frame> {
         let recording = self.recording;
+        if let Some(number) = pc.checked_sub(SCRIPTS) {
+            let script = recording.scripts.get(number as usize);
+            return script.map(Frame::of_script).into_iter().collect();
+        }
         let program = (recording.sites.get(site as usize)).map_or(0, |site| site.program);
         let here = |m: &&Module| {
             m.of_program == program && m.first_site <= site && (m.start..m.end).contains(&pc)

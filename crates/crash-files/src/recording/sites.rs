@@ -1,0 +1,106 @@
+//! The place of a call in the program: the addresses of its code, or the frames of an interpreter, as sites of a recording.
+
+use sardonyx_crash_test::recording::{Module, NOWHERE, SCRIPTS, ScriptFrame, Site};
+
+use crate::recording::process::{self, MappedCode};
+use crate::recording::{Process, Recorder};
+
+impl Recorder {
+    /// The site of the call at which a thread has stopped.
+    pub(super) fn site(&mut self, thread: i32) -> u32 {
+        let Some(known) = self.threads.get(&thread) else {
+            return NOWHERE;
+        };
+        let process_id = known.process;
+        let Some(registers) = known.registers.clone() else {
+            return NOWHERE;
+        };
+        let Some(mut process) = self.processes.remove(&process_id) else {
+            return NOWHERE;
+        };
+        let mut walked = self.stacks.walk(thread, &registers, &process.code);
+        if walked.left || walked.calls.len() < 3 {
+            // The process may have mapped a library since.
+            self.look_up_code(process_id, &mut process);
+            walked = self.stacks.walk(thread, &registers, &process.code);
+        }
+        let calls = self.with_scripts(thread, &process, walked.calls);
+        let program = process.command;
+        let mut site = NOWHERE;
+        for pc in calls.into_iter().rev() {
+            let parent = site.wrapping_add(1);
+            site = match self.sites.get(&(parent, pc, program)) {
+                Some(&known) => known,
+                None => {
+                    self.add_module(&process, pc);
+                    let number = self.places.sites.len() as u32;
+                    self.places.sites.push(Site {
+                        parent,
+                        pc,
+                        locked: false,
+                        program,
+                    });
+                    self.sites.insert((parent, pc, program), number);
+                    number
+                }
+            };
+        }
+        self.processes.insert(process_id, process);
+        site
+    }
+
+    /// Reads again what code a process has, and which interpreter.
+    pub(super) fn look_up_code(&mut self, process_id: i32, process: &mut Process) {
+        process.code = process::code(process_id);
+        let read = |address, length| process::memory(process_id, address, length);
+        process.python = self.interpreters.find(&process.code, &read);
+    }
+
+    /// Calls with those of an interpreter in the place of its own, from its innermost one on.
+    fn with_scripts(&mut self, thread: i32, process: &Process, mut calls: Vec<u64>) -> Vec<u64> {
+        let Some(python) = &process.python else {
+            return calls;
+        };
+        let read = |address, length| process::memory(thread, address, length);
+        let frames = python.frames(thread, &read);
+        if frames.is_empty() {
+            return calls;
+        }
+        let its = |pc: &u64| code_at(&process.code, *pc).is_some_and(|c| c.path == python.path);
+        calls.truncate(calls.iter().position(its).unwrap_or(calls.len()));
+        calls.extend(frames.into_iter().map(|frame| self.script(frame)));
+        calls
+    }
+
+    /// The address that stands for a frame of an interpreter.
+    fn script(&mut self, frame: ScriptFrame) -> u64 {
+        let scripts = &mut self.places.scripts;
+        SCRIPTS
+            + *self.scripts.entry(frame).or_insert_with_key(|frame| {
+                scripts.push(frame.clone());
+                scripts.len() as u64 - 1
+            })
+    }
+
+    pub(super) fn add_module(&mut self, process: &Process, pc: u64) {
+        let holds = |m: &Module| m.of_program == process.command && (m.start..m.end).contains(&pc);
+        if self.places.modules.iter().any(holds) {
+            return;
+        }
+        if let Some(code) = code_at(&process.code, pc) {
+            self.places.modules.push(Module {
+                path: code.path.clone(),
+                start: code.start,
+                end: code.end,
+                offset: code.offset,
+                first_site: 0,
+                of_program: process.command,
+                hash: String::new(),
+            });
+        }
+    }
+}
+
+fn code_at(code: &[MappedCode], pc: u64) -> Option<&MappedCode> {
+    code.iter().find(|c| (c.start..c.end).contains(&pc))
+}
