@@ -1,4 +1,4 @@
-"""Crash tests of programs in languages whose calls no debug information names: each fault at its own line."""
+"""Crash tests of programs in languages without debug information: each fault at its own line."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ second(sys.argv[1])
 
 def python(version: str) -> str:
     """An interpreter of a version; the test is skipped if there is none."""
-    own = "{0.major}.{0.minor}".format(sys.version_info)
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
     places = [sys.executable] if version == own else []
     places += sorted(map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin/python3")))
     for place in [*places, f"python{version}"]:

@@ -1,8 +1,8 @@
 //! Places that asked for operations, and which of them are one place.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use sardonyx_crash_test::recording::NOWHERE;
 use sardonyx_crash_test::recording::source::{Frame, Sources, caller};
+use sardonyx_crash_test::recording::{Module, NOWHERE};
 use sardonyx_crash_test::recovery::without_numbers;
 
 use crate::operations::{Act, Inode, Operation};
@@ -83,7 +83,7 @@ fn last_names(recording: &RecordedRun) -> FxHashMap<Inode, String> {
     names
 }
 
-/// A line of source if the program has lines, or else its command.
+/// A line of source if the program has lines, or else its command and the position in its code.
 pub(crate) fn place(
     recording: &RecordedRun,
     sources: &mut Sources<'_>,
@@ -95,19 +95,42 @@ pub(crate) fn place(
         site => sources.stack(site),
     };
     let frame = caller(&stack).cloned();
-    let command = recording
-        .commands
-        .get(command as usize)
-        .map_or("?", String::as_str);
     let text = frame
         .as_ref()
-        .map_or_else(|| format!("'{command}'"), Frame::place);
+        .map_or_else(|| position(recording, site, command), Frame::place);
     CallSite {
         text,
         frame,
         stack,
         key: Vec::new(),
     }
+}
+
+/// A command without its arguments, and where the innermost call in its own code is: a program without lines has one
+/// place for each, whatever it is asked to do. What runs a script has none, because its code is the same for all scripts.
+fn position(recording: &RecordedRun, site: u32, command: u32) -> String {
+    let label = recording.labels.get(command as usize);
+    let label = label.map_or("?", String::as_str);
+    let places = &recording.places;
+    let program = label.split(' ').next();
+    let inside = |pc: u64| {
+        let mut all = places.modules.iter();
+        let here = |m: &&Module| {
+            let name = m.path.file_name().and_then(|name| name.to_str());
+            m.of_program == command && name == program && (m.start..m.end).contains(&pc)
+        };
+        all.find(here).map(|m| pc - m.start + m.offset)
+    };
+    let mut next = site;
+    while let Some(at) = places.sites.get(next as usize) {
+        if at.program == command
+            && let Some(offset) = inside(at.pc)
+        {
+            return format!("'{label}'+{offset:#x}");
+        }
+        next = at.parent.wrapping_sub(1);
+    }
+    format!("'{label}'")
 }
 
 /// A number for each place.

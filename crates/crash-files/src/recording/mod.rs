@@ -8,9 +8,11 @@
 mod calls;
 mod ends;
 mod go;
+mod interpreters;
 mod machine;
 mod process;
 mod python;
+mod shell;
 mod sites;
 mod stack;
 pub mod tracing;
@@ -20,15 +22,15 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_crash_test::recording::{NOWHERE, Recording, ScriptFrame};
 use sardonyx_crash_test::recovery::ending::Ended;
 
 use crate::content::FileContent;
 use crate::operations::{Act, Inode, Name, Operation};
+use crate::recording::interpreters::{Interpreter, Interpreters};
 use crate::recording::machine::Registers;
 use crate::recording::process::MappedCode;
-use crate::recording::python::{Interpreter, Interpreters};
 use crate::recording::stack::Stacks;
 use crate::tree::{FileTree, MOST_BYTES};
 
@@ -41,6 +43,8 @@ pub struct RecordedRun {
     pub start: FileTree,
     pub operations: Vec<Operation>,
     pub commands: Vec<String>,
+    /// The names of the commands, without their arguments.
+    pub labels: Vec<String>,
     /// The places of calls, and the files that they lie in; nothing else.
     pub places: Recording,
     pub notes: Vec<String>,
@@ -101,12 +105,28 @@ struct Mapping {
     site: u32,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Process {
     command: u32,
     code: Vec<MappedCode>,
-    python: Option<Interpreter>,
+    interpreter: Option<Interpreter>,
+    /// The site at which its program was run by another, and the one at which the process was made.
+    run_at: u32,
+    made_at: u32,
     mappings: Vec<Mapping>,
+}
+
+impl Default for Process {
+    fn default() -> Process {
+        Process {
+            command: 0,
+            code: Vec::new(),
+            interpreter: None,
+            run_at: NOWHERE,
+            made_at: NOWHERE,
+            mappings: Vec::new(),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -134,6 +154,7 @@ struct Recorder {
     first: i32,
     operations: Vec<Operation>,
     commands: Vec<String>,
+    labels: Vec<String>,
     threads: FxHashMap<i32, Thread>,
     processes: FxHashMap<i32, Process>,
     /// Files that a process may have stored to.
@@ -143,6 +164,9 @@ struct Recorder {
     stacks: Stacks,
     interpreters: Interpreters,
     scripts: FxHashMap<ScriptFrame, u64>,
+    /// Sites at which processes were made that have not stopped yet, and processes that wait for theirs.
+    made: FxHashMap<i32, u32>,
+    unmade: FxHashSet<i32>,
     notes: BTreeSet<String>,
     faultable: Vec<Faultable>,
     fault: Option<Fault>,

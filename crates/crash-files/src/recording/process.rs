@@ -162,6 +162,45 @@ pub(super) fn command(process: i32) -> String {
     shown
 }
 
+/// The name of a command without its arguments: its program or script, with the word after it if that names what it does,
+/// as in `git commit`.
+pub(super) fn label(process: i32) -> String {
+    let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    let words = String::from_utf8_lossy(&words).into_owned();
+    let words: Vec<&str> = words.trim_end_matches('\0').split('\0').collect();
+    let folder = fs::read_link(format!("/proc/{process}/cwd")).unwrap_or_default();
+    label_of(&words, &|name| folder.join(name).exists())
+}
+
+/// Programs that run a script, by their names without versions.
+const SCRIPTED: [&str; 12] = [
+    "sh", "bash", "dash", "ksh", "zsh", "busybox", "python", "perl", "ruby", "node", "java", "php",
+];
+
+fn label_of(words: &[&str], exists: &dyn Fn(&str) -> bool) -> String {
+    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let program = name(words.first().copied().unwrap_or_default());
+    let bare = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let rest = words.get(1..).unwrap_or_default();
+    if SCRIPTED.contains(&bare) {
+        let script = rest.iter().find(|word| !word.starts_with('-'));
+        return match (rest.first(), script) {
+            (Some(option @ (&"-c" | &"-e")), _) => format!("{bare} {option}"),
+            (Some(&"-m"), Some(module)) => format!("{bare} -m {module}"),
+            (_, Some(script)) => name(script),
+            _ => program,
+        };
+    }
+    let plain = |word: &&&str| {
+        let letters = word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+        letters && word.starts_with(|c| c != '-') && word.len() > 1 && !exists(word)
+    };
+    match rest.first().filter(plain) {
+        Some(what) => format!("{program} {what}"),
+        None => program,
+    }
+}
+
 /// A part of a file that is mapped to be run: its first address, the address after its last, the offset, and the file.
 #[derive(Clone, Debug)]
 pub(super) struct MappedCode {
@@ -191,4 +230,27 @@ fn one_code(line: &str) -> Option<MappedCode> {
         offset,
         path,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_named_without_its_arguments() {
+        let label = |line: &str| {
+            let words: Vec<&str> = line.split(' ').collect();
+            label_of(&words, &|name| name == "docs")
+        };
+        assert_eq!(label("/usr/bin/git commit -m c1"), "git commit");
+        assert_eq!(label("git commit -m c2"), "git commit");
+        assert_eq!(label("cp docs out"), "cp");
+        assert_eq!(label("touch f1"), "touch");
+        assert_eq!(label("/bin/sh ./s.sh d"), "s.sh");
+        assert_eq!(label("sh -c echo"), "sh -c");
+        assert_eq!(label("python3.11 -u /a/b.py x"), "b.py");
+        assert_eq!(label("python3 -m app x"), "python -m app");
+        assert_eq!(label("bash"), "bash");
+        assert_eq!(label(""), "");
+    }
 }

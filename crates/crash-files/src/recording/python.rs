@@ -4,15 +4,9 @@
 //! Offsets are of 64-bit release builds: `Include/internal/pycore_*.h` and `Include/cpython` of 3.11.7 and 3.12.1. Since
 //! 3.13 the interpreter says its own (`_Py_DebugOffsets`). The table of lines is as `Objects/locations.md` has it.
 
-use std::path::{Path, PathBuf};
-
-use object::Endianness;
-use object::elf::{self, FileHeader64};
-use object::read::elf::{FileHeader, ProgramHeader, Sym};
-use rustc_hash::FxHashMap;
 use sardonyx_crash_test::recording::ScriptFrame;
 
-use super::process::MappedCode;
+use super::interpreters::{Read, at, word};
 
 /// At most this many frames, threads or interpreters are looked at.
 const MOST: usize = 128;
@@ -22,9 +16,6 @@ const LONGEST: usize = 1 << 20;
 const OWN: u8 = 3;
 /// What every record of offsets begins with.
 const COOKIE: &[u8; 8] = b"xdebugpy";
-
-/// Reads memory of the process: an address and a length. Fewer bytes if not all exist.
-pub(super) type Read<'a> = dyn Fn(u64, usize) -> Vec<u8> + 'a;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Offsets {
@@ -113,83 +104,27 @@ fn told(record: &[u8]) -> Option<Offsets> {
 
 /// The interpreter in a process.
 #[derive(Clone, Debug)]
-pub(super) struct Interpreter {
+pub(super) struct Python {
     runtime: u64,
     offsets: Offsets,
-    /// The file that it lies in.
-    pub(super) path: PathBuf,
 }
 
-/// The addresses of two symbols in a file, `_PyRuntime` and `Py_Version`, with its loaded parts: offset, length, address.
-#[derive(Debug)]
-struct Symbols {
-    runtime: u64,
-    version: u64,
-    parts: Vec<(u64, u64, u64)>,
-}
+/// The symbols that lead to it.
+pub(super) const SYMBOLS: [&[u8]; 2] = [b"_PyRuntime", b"Py_Version"];
 
-impl Symbols {
-    fn read(path: &Path) -> Option<Symbols> {
-        let bytes = std::fs::read(path).ok()?;
-        let header = FileHeader64::<Endianness>::parse(&*bytes).ok()?;
-        let endian = header.endian().ok()?;
-        let parts = header.program_headers(endian, &*bytes).ok()?;
-        let loaded = parts.iter().filter(|p| p.p_type(endian) == elf::PT_LOAD);
-        let loaded = loaded.map(|p| (p.p_offset(endian), p.p_filesz(endian), p.p_vaddr(endian)));
-        let all = header.sections(endian, &*bytes).ok()?;
-        let symbols = all.symbols(endian, &*bytes, elf::SHT_DYNSYM).ok()?;
-        let names = symbols.strings();
-        let find = |name: &[u8]| {
-            let named = symbols.iter().find(|s| s.name(endian, names) == Ok(name))?;
-            Some(named.st_value(endian))
+impl Python {
+    /// An interpreter whose [`SYMBOLS`] are at these addresses, if its version is known.
+    pub(super) fn new(symbols: &[u64], read: &Read<'_>) -> Option<Python> {
+        let [runtime, version] = symbols.try_into().ok()?;
+        let offsets = match word(read, version)? >> 16 {
+            0x30b => V3_11,
+            0x30c => V3_12,
+            0x30d => told(&read(runtime, 640))?,
+            _ => return None,
         };
-        Some(Symbols {
-            runtime: find(b"_PyRuntime")?,
-            version: find(b"Py_Version")?,
-            parts: loaded.collect(),
-        })
+        Some(Python { runtime, offsets })
     }
-}
 
-#[derive(Debug, Default)]
-pub(super) struct Interpreters {
-    known: FxHashMap<PathBuf, Option<Symbols>>,
-}
-
-impl Interpreters {
-    /// The interpreter among the code of a process, if there is one of a version that is known.
-    pub(super) fn find(&mut self, code: &[MappedCode], read: &Read<'_>) -> Option<Interpreter> {
-        let named = |c: &&MappedCode| {
-            let name = c.path.file_name().unwrap_or_default();
-            name.to_string_lossy().contains("python")
-        };
-        let mut all = code.iter().filter(named);
-        all.find_map(|part| {
-            let symbols = self.known.entry(part.path.clone());
-            let symbols = symbols.or_insert_with(|| Symbols::read(&part.path));
-            let symbols = symbols.as_ref()?;
-            let inside = |p: &&(u64, u64, u64)| (p.0..p.0 + p.1).contains(&part.offset);
-            let (from, _, address) = symbols.parts.iter().find(inside)?;
-            let moved = part.start.wrapping_sub(part.offset - from + address);
-            let runtime = symbols.runtime.wrapping_add(moved);
-            let version = word(read, symbols.version.wrapping_add(moved))?;
-            let offsets = match version >> 16 {
-                0x30b => V3_11,
-                0x30c => V3_12,
-                0x30d => told(&read(runtime, 640))?,
-                _ => return None,
-            };
-            let path = part.path.clone();
-            Some(Interpreter {
-                runtime,
-                offsets,
-                path,
-            })
-        })
-    }
-}
-
-impl Interpreter {
     /// The frames of a thread, innermost first; none if it runs no Python.
     pub(super) fn frames(&self, thread: i32, read: &Read<'_>) -> Vec<ScriptFrame> {
         let offsets = &self.offsets;
@@ -310,16 +245,6 @@ fn is_library(file: &str) -> bool {
     file.starts_with("<frozen ") || parts.iter().any(|part| file.contains(part))
 }
 
-fn at(bytes: &[u8], offset: u64) -> Option<u64> {
-    let from = offset as usize;
-    let word = bytes.get(from..from + 8)?;
-    Some(u64::from_le_bytes(word.try_into().ok()?))
-}
-
-fn word(read: &Read<'_>, address: u64) -> Option<u64> {
-    at(&read(address, 8), 0)
-}
-
 /// The line of an instruction, in units of two bytes; `None` if the table has none for it.
 ///
 /// An entry begins with a byte whose highest bit is set, and no other of its bytes has that bit.
@@ -393,10 +318,9 @@ mod tests {
     #[test]
     fn what_does_not_look_as_it_should_has_no_frames() {
         for offsets in [V3_11, V3_12] {
-            let interpreter = Interpreter {
+            let interpreter = Python {
                 runtime: 4096,
                 offsets,
-                path: PathBuf::new(),
             };
             for byte in [0, 1, 0x7f, 0xff] {
                 let read = |_, length| vec![byte; length];

@@ -26,7 +26,7 @@ impl Recorder {
         }
         let calls = self.with_scripts(thread, &process, walked.calls);
         let program = process.command;
-        let mut site = NOWHERE;
+        let mut site = process.run_at;
         for pc in calls.into_iter().rev() {
             let parent = site.wrapping_add(1);
             site = match self.sites.get(&(parent, pc, program)) {
@@ -53,20 +53,20 @@ impl Recorder {
     pub(super) fn look_up_code(&mut self, process_id: i32, process: &mut Process) {
         process.code = process::code(process_id);
         let read = |address, length| process::memory(process_id, address, length);
-        process.python = self.interpreters.find(&process.code, &read);
+        process.interpreter = self.interpreters.find(&process.code, &read);
     }
 
     /// Calls with those of an interpreter in the place of its own, from its innermost one on.
     fn with_scripts(&mut self, thread: i32, process: &Process, mut calls: Vec<u64>) -> Vec<u64> {
-        let Some(python) = &process.python else {
+        let Some(interpreter) = &process.interpreter else {
             return calls;
         };
         let read = |address, length| process::memory(thread, address, length);
-        let frames = python.frames(thread, &read);
+        let frames = interpreter.frames(thread, &read);
         if frames.is_empty() {
             return calls;
         }
-        let its = |pc: &u64| code_at(&process.code, *pc).is_some_and(|c| c.path == python.path);
+        let its = |pc: &u64| code_at(&process.code, *pc).is_some_and(|c| interpreter.has(&c.path));
         calls.truncate(calls.iter().position(its).unwrap_or(calls.len()));
         calls.extend(frames.into_iter().map(|frame| self.script(frame)));
         calls

@@ -120,6 +120,19 @@ fn go_caller(thread: i32, moved: u64, registers: &[u64; REGISTERS]) -> Option<[u
     Some(above)
 }
 
+/// The registers of the caller of a function that is at its system call and has no table, as the one that makes a process
+/// in glibc: the return address is where a call has put it.
+fn leaf_caller(
+    thread: i32,
+    registers: &[u64; REGISTERS],
+    code: &[MappedCode],
+) -> Option<[u64; REGISTERS]> {
+    let above = go_caller(thread, 0, registers)?;
+    let back = above[INSTRUCTION];
+    let known = code.iter().any(|c| (c.start..c.end).contains(&back));
+    known.then_some(above)
+}
+
 fn entries(
     frames: &EhFrame<SectionBytes>,
     bases: &BaseAddresses,
@@ -176,6 +189,10 @@ impl Stacks {
                 let inside = |p: &&(u64, u64, u64)| (p.0..p.0 + p.1).contains(&offset);
                 let (from, _, address) = table.parts.iter().find(inside)?;
                 table.caller(thread, offset - from + address, &registers)
+            });
+            let above = above.or_else(|| match found.len() {
+                1 => leaf_caller(thread, &registers, code),
+                _ => None,
             });
             match above {
                 Some(above) if above[INSTRUCTION] != 0 => registers = above,

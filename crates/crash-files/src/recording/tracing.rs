@@ -9,16 +9,16 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_crash_test::interrupt::Interrupt;
 use sardonyx_crash_test::recording::{NOWHERE, Recording};
 use sardonyx_crash_test::recovery::ending::Ended;
 use sardonyx_crash_test::{CrashTestError, Result};
 
 use crate::operations::Act;
+use crate::recording::interpreters::Interpreters;
 use crate::recording::machine::{self, Registers};
 use crate::recording::process;
-use crate::recording::python::Interpreters;
 use crate::recording::stack::Stacks;
 use crate::recording::{
     Begun, Fault, Faultable, PendingAct, Process, RecordedRun, Recorder, Thread, calls,
@@ -86,6 +86,7 @@ impl Recorder {
             first: 0,
             operations: Vec::new(),
             commands: Vec::new(),
+            labels: Vec::new(),
             threads: FxHashMap::default(),
             processes: FxHashMap::default(),
             mapped: BTreeMap::new(),
@@ -94,6 +95,8 @@ impl Recorder {
             stacks: Stacks::default(),
             interpreters: Interpreters::default(),
             scripts: FxHashMap::default(),
+            made: FxHashMap::default(),
+            unmade: FxHashSet::default(),
             notes: BTreeSet::new(),
             faultable: Vec::new(),
             fault: run.fault,
@@ -220,6 +223,7 @@ impl Recorder {
             start: self.start,
             operations: self.operations,
             commands: self.commands,
+            labels: self.labels,
             places: self.places,
             notes: self.notes.into_iter().collect(),
             faultable: self.faultable,
@@ -239,6 +243,10 @@ impl Recorder {
 
     fn gone(&mut self, thread: i32) {
         self.threads.remove(&thread);
+        // It may have been about to say where it made them.
+        for child in std::mem::take(&mut self.unmade) {
+            resume(child, libc::PTRACE_CONT, 0);
+        }
         self.waiting.retain(|&waiting| waiting != thread);
         self.free(thread);
     }
@@ -251,12 +259,19 @@ impl Recorder {
             self.met(thread);
             // SAFETY: it is stopped and ours.
             unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, thread, 0, OPTIONS) };
+            if self.unmade.contains(&thread) {
+                return;
+            }
             if event == 0 {
                 return resume(thread, libc::PTRACE_CONT, 0);
             }
         }
         match event {
             libc::PTRACE_EVENT_SECCOMP => self.at_call(thread),
+            libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
+                self.makes(thread);
+                resume(thread, libc::PTRACE_CONT, 0);
+            }
             libc::PTRACE_EVENT_EXEC => {
                 self.executed(thread);
                 resume(thread, libc::PTRACE_CONT, 0);
@@ -272,6 +287,36 @@ impl Recorder {
         }
     }
 
+    /// Finds where a thread makes a process, which waits for that if it has stopped first.
+    fn makes(&mut self, thread: i32) {
+        let child = message(thread) as i32;
+        let process = self.threads.get(&thread).map(|known| known.process);
+        if process == Some(process::of_thread(child)) {
+            return; // only a thread
+        }
+        if let (Some(known), Ok(registers)) =
+            (self.threads.get_mut(&thread), Registers::read(thread))
+        {
+            known.registers = Some(registers);
+        }
+        let site = self.site(thread);
+        match self.unmade.remove(&child) {
+            true => {
+                self.made(child, site);
+                resume(child, libc::PTRACE_CONT, 0);
+            }
+            false => {
+                self.made.insert(child, site);
+            }
+        }
+    }
+
+    fn made(&mut self, process: i32, site: u32) {
+        if let Some(known) = self.processes.get_mut(&process) {
+            known.made_at = site;
+        }
+    }
+
     /// Handles a thread that was unknown: the first of all, or one that was just started.
     fn met(&mut self, thread: i32) {
         let process = process::of_thread(thread);
@@ -281,14 +326,20 @@ impl Recorder {
                 Some(parent) => Process {
                     command: parent.command,
                     code: parent.code.clone(),
-                    python: parent.python.clone(),
+                    interpreter: parent.interpreter.clone(),
                     mappings: parent.mappings.clone(),
+                    run_at: parent.run_at,
+                    made_at: NOWHERE,
                 },
                 None => Process::default(),
             };
             self.processes.insert(process, known);
-            if self.commands.is_empty() {
-                self.executed(process);
+            match self.made.remove(&process) {
+                _ if self.commands.is_empty() => self.executed(process),
+                Some(site) => self.made(process, site),
+                None => {
+                    self.unmade.insert(process);
+                }
             }
         }
         let known = Thread {
@@ -303,8 +354,11 @@ impl Recorder {
     fn executed(&mut self, thread: i32) {
         let process = process::of_thread(thread);
         self.commands.push(process::command(process));
+        self.labels.push(process::label(process));
+        let before = self.processes.get(&process);
         let mut new = Process {
             command: (self.commands.len() - 1) as u32,
+            run_at: before.map_or(NOWHERE, |before| before.made_at),
             ..Process::default()
         };
         self.look_up_code(process, &mut new);
@@ -317,10 +371,7 @@ impl Recorder {
     }
 
     fn at_call(&mut self, thread: i32) {
-        let mut data: libc::c_ulong = 0;
-        // SAFETY: it is stopped and ours, and the word lives through the call.
-        unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, thread, 0, &raw mut data) };
-        if data as u16 == machine::FOREIGN {
+        if message(thread) as u16 == machine::FOREIGN {
             self.note("a 32-bit program ran, and what it did is not recorded");
             return resume(thread, libc::PTRACE_CONT, 0);
         }
@@ -439,6 +490,14 @@ impl Recorder {
 fn resume(thread: i32, how: libc::c_uint, signal: i32) {
     // SAFETY: it is stopped and ours; if it has gone meanwhile, the next wait tells so.
     unsafe { libc::ptrace(how, thread, 0, signal) };
+}
+
+/// The message of a thread's stop.
+fn message(thread: i32) -> libc::c_ulong {
+    let mut data = 0;
+    // SAFETY: it is stopped and ours, and the word lives through the call.
+    unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, thread, 0, &raw mut data) };
+    data
 }
 
 fn parent(process: i32) -> i32 {
