@@ -66,6 +66,7 @@ class CrashFilesQuestion(Value):
     acks_socket: bool = False
     #: Whether the recorded program may have failed, or been ended early.
     allow_failure: bool = False
+    atomic_page: int = 0
     #: Seconds that the search may take, from the first recovery on.
     budget: float = 50.0
     #: Whether syncs and writes are made to fail too, one in a run.
@@ -76,13 +77,16 @@ class CrashFilesQuestion(Value):
     memory_limit: int = 4_294_967_296
     #: Exit statuses that are no violation.
     ok: tuple[int, ...] = (0,)
-    #: ``ordered``, ``writeback`` or ``strict``.
-    platform: str = "ordered"
+    #: The name of a [``file_system``](crate::file_system).
+    platform: str = "ext4-ordered"
     #: Seconds that the program may run.
     record_limit: float = 50.0
     #: The words of the recovery's command, with ``{dir}`` and ``{acks}``; none if the operations
     #: are only to be listed.
     recover: tuple[str, ...] = ()
+    #: Bytes of a disk's sector, and of a page that is written whole or not at all; 0 for those of
+    #: the platform.
+    sector: int = 0
     #: The seed that images are drawn from.
     seed: int = 1
     #: The number of workers; 0: one for each processor.

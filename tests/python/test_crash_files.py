@@ -18,10 +18,10 @@ import pytest
 from test_cli_hostile import ended
 
 CASES = Path(__file__).parents[2] / "crates/crash-files/tests/programs/cases.c"
-#: On what a fault shows; all others show on ``ordered``.
+#: On what a fault shows; all others show on ``ext4-ordered``.
 PLATFORMS = {
     "create_without_folder": "strict",
-    "rename_before_sync": "writeback",
+    "rename_before_sync": "ext4-writeback",
     "journal_folder": "strict",
     "folder_in_folder": "strict",
     "move_between_folders": "strict",
@@ -92,7 +92,7 @@ def test_a_fault_is_found_with_its_line(case: str, cases: Path, tmp_path: Path) 
         f"{cases} {case} bad check {{dir}} {acks(case)}",
         f"{cases} {case} bad run {place}",
         "--platform",
-        PLATFORMS.get(case, "ordered"),
+        PLATFORMS.get(case, "ext4-ordered"),
         "--budget",
         "10s",
         *(["--errors"] if case in ERRORS else []),
@@ -106,7 +106,7 @@ def test_a_fault_is_found_with_its_line(case: str, cases: Path, tmp_path: Path) 
 
 @pytest.mark.machine
 @pytest.mark.parametrize("case", NAMES)
-@pytest.mark.parametrize("platform", ["ordered", "writeback", "strict"])
+@pytest.mark.parametrize("platform", ["ext4-ordered", "ext4-writeback", "xfs", "btrfs", "strict"])
 def test_a_mended_program_is_not_flagged(
     case: str, platform: str, cases: Path, tmp_path: Path
 ) -> None:

@@ -100,6 +100,7 @@ FORMS = {
 }
 #: What is given, where neither 7 nor a word will do: of one command, or of all.
 SAMPLES: dict[str, str] = {
+    "--atomic-page": "16K",
     "--block": "8K",
     "--budget": "9s",
     "--bytes": "1M",
@@ -126,6 +127,7 @@ SAMPLES: dict[str, str] = {
     "--reads": "0.5",
     "--recover": "d {pool}",
     "--set": "encryption.global_counter=paper",
+    "--sector": "4K",
     "--sharing": "packed",
     "--shard": "1/2",
     "--size": "1G",
@@ -177,7 +179,7 @@ PLACES |= {"compare --sensitivity", "reproduce --sensitivity"}
 PLACES |= {"reproduce --cells"}  # test_sampling.py has it
 # What they do comes after the answer that is looked at here; test_crash_causes.py has it.
 PLACES |= {"--baseline", "--write-baseline", "--sarif", "--junit"}
-PLACES |= {"crash-test lint --all"}  # shown, or not
+PLACES |= {"crash-test lint --all", "crash-test files --verbose"}  # shown, or not
 PLACES |= {f"crash-test search --{more}" for more in ("threads", "recovery", "designs")}
 # What goes on to the next round; test_explore.py has it.
 PLACES |= {"explore --goal", "explore --at-most"}

@@ -91,12 +91,24 @@ impl<'a> Choice<'a> {
         }
     }
 
+    /// What an effect needs: of a journal, the nearest before it that a sync has not taken out of its order.
+    fn needs(&self, number: u32) -> impl Iterator<Item = u32> + '_ {
+        let effects = &self.model.effects;
+        let effect = &effects[number as usize];
+        let mut before = effect.after;
+        while let Some(sure) = before.filter(|before| self.place(*before).is_none()) {
+            before = effects[sure as usize].after;
+        }
+        effect.needs.iter().copied().chain(before)
+    }
+
     pub fn drop_needy(&mut self) {
         for place in 0..self.optional.len() {
             if self.present[place] {
-                let needs = &self.model.effects[self.optional[place] as usize].needs;
-                let there = |&need: &u32| self.place(need).is_none_or(|place| self.present[place]);
-                self.present[place] = needs.iter().all(there);
+                let number = self.optional[place];
+                let there = |need: u32| self.place(need).is_none_or(|place| self.present[place]);
+                let all = self.needs(number).all(there);
+                self.present[place] = all;
             }
         }
     }
@@ -104,11 +116,11 @@ impl<'a> Choice<'a> {
     pub fn add_needed(&mut self) {
         for place in (0..self.optional.len()).rev() {
             if self.present[place] {
-                for &need in &self.model.effects[self.optional[place] as usize].needs {
-                    if let Some(place) = self.place(need) {
-                        self.present[place] = true;
-                    }
-                }
+                let needed = self.needs(self.optional[place]);
+                let needed: Vec<usize> = needed.filter_map(|need| self.place(need)).collect();
+                needed
+                    .into_iter()
+                    .for_each(|need| self.present[need] = true);
             }
         }
     }

@@ -9,42 +9,10 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
-use crate::content::{PAGE, SECTOR};
+use crate::content::PAGE;
+use crate::file_system::{FileSystem, Journal, SizeAfter};
 use crate::operations::{Act, Inode, Name, Operation, Sync};
 use crate::tree::FileTree;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Platform {
-    /// ext4 with `data=ordered` and delayed allocation
-    Ordered,
-    /// ext4 with `data=writeback`
-    Writeback,
-    /// Only what POSIX and the manual pages promise
-    Strict,
-}
-
-impl Platform {
-    pub const NAMES: [&'static str; 3] = ["ordered", "writeback", "strict"];
-
-    pub fn named(name: &str) -> Option<Platform> {
-        let all = [Platform::Ordered, Platform::Writeback, Platform::Strict];
-        let at = Platform::NAMES.iter().position(|known| *known == name)?;
-        Some(all[at])
-    }
-
-    pub fn name(self) -> &'static str {
-        Platform::NAMES[self as usize]
-    }
-
-    /// Whether names and set sizes become durable in their order, through one journal.
-    fn has_journal(self) -> bool {
-        self != Platform::Strict
-    }
-
-    pub fn shows_stale(self) -> bool {
-        self == Platform::Writeback
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -79,6 +47,8 @@ pub struct Effect {
     pub what: EffectKind,
     /// Effects without which a cut cannot leave it; all of them come earlier.
     pub needs: Vec<u32>,
+    /// The one before it in a journal from which a sync takes some apart: it is needed too, unless it was taken.
+    pub after: Option<u32>,
     /// The operation that makes it sure, if one does.
     pub sure: Option<u32>,
 }
@@ -107,7 +77,7 @@ impl Effect {
                 };
                 if let Some(content) = tree.content_mut(*inode) {
                     match stale {
-                        true => content.write(*offset, &[STALE; SECTOR as usize][..*length]),
+                        true => content.write(*offset, &vec![STALE; *length]),
                         false => content.write(*offset, &data[*from..from + length]),
                     }
                 }
@@ -138,7 +108,7 @@ pub struct Model {
 }
 
 impl Model {
-    pub fn new(start: &FileTree, operations: &[Operation], platform: Platform) -> Model {
+    pub fn new(start: &FileTree, operations: &[Operation], platform: FileSystem) -> Model {
         let mut builder = Builder::new(start, platform);
         for (number, operation) in operations.iter().enumerate() {
             let from = builder.model.effects.len() as u32;
@@ -183,12 +153,14 @@ struct Touched {
 
 struct Builder {
     model: Model,
-    platform: Platform,
+    platform: FileSystem,
     number: u32,
     files: FxHashMap<Inode, File>,
     sectors: FxHashMap<(Inode, u64), u32>,
     names: FxHashMap<Name, u32>,
     journal: Option<u32>,
+    /// The effects that made names lead to an inode.
+    leads: FxHashMap<Inode, Vec<u32>>,
     /// Effects that are not sure: data and sizes by file, names by folder.
     open: FxHashMap<Inode, Vec<u32>>,
     touched: FxHashMap<Inode, Touched>,
@@ -197,7 +169,7 @@ struct Builder {
 }
 
 impl Builder {
-    fn new(start: &FileTree, platform: Platform) -> Builder {
+    fn new(start: &FileTree, platform: FileSystem) -> Builder {
         let sizes = start.nodes.iter().enumerate().map(|(inode, _)| {
             let size = start.content(inode as Inode).map_or(0, |c| c.size());
             let file = File {
@@ -214,6 +186,7 @@ impl Builder {
             sectors: FxHashMap::default(),
             names: FxHashMap::default(),
             journal: None,
+            leads: FxHashMap::default(),
             open: FxHashMap::default(),
             touched: FxHashMap::default(),
             lost: FxHashSet::default(),
@@ -236,6 +209,7 @@ impl Builder {
             operation: self.number,
             what,
             needs,
+            after: None,
             sure: None,
         });
         number
@@ -282,7 +256,7 @@ impl Builder {
                 self.open.insert(*inode, names);
                 self.lost.extend::<Vec<u32>>(lost);
             }
-            Act::Acknowledge { .. } => {}
+            Act::Acknowledge { .. } | Act::Hint { .. } => {}
         }
     }
 
@@ -298,9 +272,7 @@ impl Builder {
     fn name(&mut self, names: Vec<(Name, Option<Inode>)>, mut needs: Vec<u32>) {
         let earlier = names.iter().filter_map(|(name, _)| self.names.get(name));
         needs.extend(earlier);
-        needs.extend(self.journal.filter(|_| self.platform.has_journal()));
-        let number = self.effect(EffectKind::Names(names.clone()), needs);
-        self.journal = Some(number);
+        let number = self.journalled(EffectKind::Names(names.clone()), needs);
         for (name, _) in names {
             let folder = name.folder;
             self.names.insert(name, number);
@@ -310,14 +282,13 @@ impl Builder {
 
     fn rename(&mut self, from: &Name, to: &Name, inode: Inode, replaces: bool) {
         let (gone, new) = ((from.clone(), None), (to.clone(), Some(inode)));
-        if self.platform == Platform::Strict {
+        if !self.has_journal() {
             // The old name goes only after the new one exists, so the file is never lost.
             self.name(vec![new], Vec::new());
             let needs = vec![self.names[to]];
             self.name(vec![gone], needs);
         } else {
-            // auto_da_alloc: a file that replaces another by a rename has its data on the disk first.
-            let data = match replaces && self.platform == Platform::Ordered {
+            let data = match replaces && self.platform.rename_after_data {
                 true => self.open.get(&inode).cloned().unwrap_or_default(),
                 false => Vec::new(),
             };
@@ -329,25 +300,30 @@ impl Builder {
     fn write(&mut self, inode: Inode, offset: u64, length: usize) {
         let mut file = self.files.get(&inode).copied().unwrap_or_default();
         let (size, end) = (file.size, offset + length as u64);
+        let unit = self.platform.unit();
         let mut at = offset;
         let mut page_data = Vec::new();
         while at < end {
-            let next = ((at / SECTOR + 1) * SECTOR).min(end);
+            let next = ((at / unit + 1) * unit).min(end);
             let number = self.sector(inode, &file, (offset, at, next));
             page_data.push(number);
             if next > size && (next == end || next.is_multiple_of(PAGE as u64)) {
-                // A block that existed is not waited for: ext4_da_write_end sets the size on the disk at once.
                 let there =
                     size / PAGE as u64 == at / PAGE as u64 && !size.is_multiple_of(PAGE as u64);
                 let mut needs: Vec<u32> = file.grown.into_iter().collect();
-                if self.platform == Platform::Ordered && !there {
+                let waits = match self.platform.size_after {
+                    SizeAfter::Nothing => false,
+                    SizeAfter::NewBlocks => !there,
+                    SizeAfter::Data => true,
+                };
+                if waits {
                     needs.append(&mut page_data);
                 }
                 page_data.clear();
                 needs.extend(file.shrunk.map(|(number, _)| number));
-                needs.extend(self.journal.filter(|_| self.platform.has_journal()));
                 let (size, grows) = (next, true);
-                file.grown = Some(self.effect(EffectKind::Size { inode, size, grows }, needs));
+                let what = EffectKind::Size { inode, size, grows };
+                file.grown = Some(self.after_journal(what, needs));
             } else if next.is_multiple_of(PAGE as u64) {
                 page_data.clear();
             }
@@ -360,7 +336,7 @@ impl Builder {
 
     /// Part of a sector, from `at` to `next`, of a write that begins at an offset.
     fn sector(&mut self, inode: Inode, file: &File, (offset, at, next): (u64, u64, u64)) -> u32 {
-        let key = (inode, at / SECTOR);
+        let key = (inode, at / self.platform.unit());
         let mut needs: Vec<u32> = self.sectors.get(&key).copied().into_iter().collect();
         if let Some((number, size)) = file.shrunk
             && next > size
@@ -374,7 +350,11 @@ impl Builder {
             length: (next - at) as usize,
             fresh: at >= file.size,
         };
-        let number = self.effect(what, needs);
+        // Where blocks are never written in place, data become part of the file in the same order.
+        let number = match self.platform.journal {
+            Journal::Apart => self.after_journal(what, needs),
+            _ => self.effect(what, needs),
+        };
         self.sectors.insert(key, number);
         number
     }
@@ -385,7 +365,6 @@ impl Builder {
             return;
         }
         let mut needs: Vec<u32> = file.shrunk.map(|(number, _)| number).into_iter().collect();
-        needs.extend(self.journal.filter(|_| self.platform.has_journal()));
         if size < file.size {
             // Data that it cuts off do not matter any more, and may not come back after it.
             let effects = &self.model.effects;
@@ -398,8 +377,7 @@ impl Builder {
             needs.extend(open.into_iter().flatten().filter(beyond));
         }
         let grows = size > file.size;
-        let number = self.effect(EffectKind::Size { inode, size, grows }, needs);
-        self.journal = Some(number);
+        let number = self.journalled(EffectKind::Size { inode, size, grows }, needs);
         if size < file.size {
             file.shrunk = Some((number, size));
         }
@@ -415,7 +393,7 @@ impl Builder {
                 EffectKind::Data { offset, length, .. } => {
                     range.is_none_or(|(from, end)| *offset < end && offset + *length as u64 > from)
                 }
-                EffectKind::Size { .. } => how != Sync::Mapped || self.platform.has_journal(),
+                EffectKind::Size { .. } => how != Sync::Mapped || self.has_journal(),
                 EffectKind::Names(_) => true,
             };
             if within {
@@ -425,16 +403,60 @@ impl Builder {
         let still = |number: &u32| self.model.effects[*number as usize].sure.is_none();
         let open = open.into_iter().filter(still).collect();
         self.open.insert(inode, open);
-        if self.platform.has_journal() {
-            let touched = self.touched.get(&inode).copied().unwrap_or_default();
-            let until = match how {
-                Sync::All => touched.any,
-                Sync::Data | Sync::Mapped => touched.size,
-            };
-            if let Some(until) = until {
-                self.make_sure(until);
+        let touched = self.touched.get(&inode).copied().unwrap_or_default();
+        let until = match how {
+            Sync::All => touched.any,
+            Sync::Data | Sync::Mapped => touched.size,
+        };
+        match (self.platform.journal, until) {
+            (Journal::Whole, Some(until)) => self.make_sure(until),
+            (Journal::Apart, _) => self.log_names(inode),
+            _ => {}
+        }
+    }
+
+    /// Makes the names that lead to an inode sure, and the folders that they lie in.
+    fn log_names(&mut self, inode: Inode) {
+        let mut left = vec![inode];
+        let mut known = FxHashSet::default();
+        while let Some(inode) = left.pop().filter(|inode| known.insert(*inode)) {
+            for number in self.leads.get(&inode).cloned().unwrap_or_default() {
+                self.make_sure(number);
+                if let EffectKind::Names(names) = &self.model.effects[number as usize].what {
+                    left.extend(names.iter().map(|(name, _)| name.folder));
+                }
             }
         }
+    }
+
+    fn has_journal(&self) -> bool {
+        self.platform.journal != Journal::None
+    }
+
+    /// Adds an effect to the journal, if there is one.
+    fn journalled(&mut self, what: EffectKind, needs: Vec<u32>) -> u32 {
+        if let EffectKind::Names(names) = &what {
+            for inode in names.iter().filter_map(|(_, inode)| *inode) {
+                let number = self.model.effects.len() as u32;
+                self.leads.entry(inode).or_default().push(number);
+            }
+        }
+        let number = self.after_journal(what, needs);
+        self.journal = Some(number);
+        number
+    }
+
+    /// Adds an effect that a cut leaves only with all that is in the journal by now.
+    fn after_journal(&mut self, what: EffectKind, mut needs: Vec<u32>) -> u32 {
+        let before = self.journal;
+        if self.platform.journal == Journal::Whole {
+            needs.extend(before);
+        }
+        let number = self.effect(what, needs);
+        if self.platform.journal == Journal::Apart {
+            self.model.effects[number as usize].after = before;
+        }
+        number
     }
 
     fn make_sure(&mut self, number: u32) {
@@ -502,7 +524,7 @@ mod tests {
     }
 
     /// All contents of `f`, `g` and `t` after a cut at the end, with a dash for a missing file.
-    fn left(platform: Platform, acts: &[Act]) -> BTreeSet<String> {
+    fn left(platform: FileSystem, acts: &[Act]) -> BTreeSet<String> {
         let operation = |act: &Act| Operation {
             act: act.clone(),
             shown: String::new(),
@@ -512,7 +534,7 @@ mod tests {
             site: 0,
         };
         let operations: Vec<Operation> = acts.iter().map(operation).collect();
-        let model = Model::new(&start(), &operations, platform);
+        let model = Model::new(&start(), &operations, FileSystem::named(platform).unwrap());
         let optional = model.optional(acts.len() as u32);
         assert!(optional.len() < 16, "all subsets are tried");
         let mut found = BTreeSet::new();
@@ -568,7 +590,7 @@ mod tests {
     fn a_rename_over_a_file_leaves_the_old_or_the_new_one_if_its_data_come_first() {
         let unsynced = |platform| left(platform, &replaced(false));
         let whole = set(&["old - -", "old - ", "old - new", "new - -"]);
-        assert_eq!(unsynced(Platform::Ordered), whole);
+        assert_eq!(unsynced("ext4-ordered"), whole);
         let writeback = set(&[
             "old - -",
             "old - ",
@@ -578,10 +600,10 @@ mod tests {
             "000 - -",
             "new - -",
         ]);
-        assert_eq!(unsynced(Platform::Writeback), writeback);
-        let synced = left(Platform::Ordered, &replaced(true));
+        assert_eq!(unsynced("ext4-writeback"), writeback);
+        let synced = left("ext4-ordered", &replaced(true));
         assert_eq!(synced, set(&["old - new", "new - -"]));
-        let strict = left(Platform::Strict, &replaced(true));
+        let strict = left("strict", &replaced(true));
         assert_eq!(
             strict,
             set(&["old - -", "old - new", "new - -", "new - new"])
@@ -591,25 +613,25 @@ mod tests {
     #[test]
     fn a_sync_of_a_file_makes_its_name_sure_where_there_is_a_journal() {
         let acts = [create("g", 2), write(2, 0, "g"), fsync(2)];
-        assert_eq!(left(Platform::Ordered, &acts), set(&["old g -"]));
-        assert_eq!(left(Platform::Strict, &acts), set(&["old - -", "old g -"]));
+        assert_eq!(left("ext4-ordered", &acts), set(&["old g -"]));
+        assert_eq!(left("strict", &acts), set(&["old - -", "old g -"]));
         let folder = [&acts[..], &[fsync(ROOT)]].concat();
-        assert_eq!(left(Platform::Strict, &folder), set(&["old g -"]));
+        assert_eq!(left("strict", &folder), set(&["old g -"]));
     }
 
     #[test]
     fn a_sync_reaches_what_was_done_before_the_file_was_changed_last_and_not_after() {
         let acts = [write(1, 0, "new"), create("g", 2), fsync(1)];
-        assert_eq!(left(Platform::Ordered, &acts), set(&["new - -", "new  -"]));
+        assert_eq!(left("ext4-ordered", &acts), set(&["new - -", "new  -"]));
         let acts = [create("g", 2), write(1, 0, "new"), fsync(1)];
-        assert_eq!(left(Platform::Ordered, &acts), set(&["new  -"]));
+        assert_eq!(left("ext4-ordered", &acts), set(&["new  -"]));
     }
 
     #[test]
     fn what_a_truncation_cuts_off_does_not_come_back() {
         let empty = Act::Resize { inode: 1, size: 0 };
         let acts = [write(1, 3, "er"), empty.clone(), write(1, 0, "x")];
-        let found = left(Platform::Strict, &acts);
+        let found = left("strict", &acts);
         let all = [
             " - -",
             "0 - -",
@@ -629,8 +651,62 @@ mod tests {
             range: Some((from, end)),
         };
         let acts = [write(1, 0, "n"), sync(4096, 8192)];
-        assert_eq!(left(Platform::Ordered, &acts).len(), 2);
+        assert_eq!(left("ext4-ordered", &acts).len(), 2);
         let acts = [write(1, 0, "n"), sync(0, 4096)];
-        assert_eq!(left(Platform::Strict, &acts), set(&["nld - -"]));
+        assert_eq!(left("strict", &acts), set(&["nld - -"]));
+    }
+
+    /// XFS keeps names in order as ext4 does, and writes no data before a rename over a file.
+    #[test]
+    fn xfs_may_leave_an_empty_file_after_a_rename_and_no_size_before_its_data() {
+        let all = set(&["old - -", "old - ", "old - new", " - -", "new - -"]);
+        assert_eq!(left("xfs", &replaced(false)), all);
+        let grown = [write(1, 3, "er")];
+        assert_eq!(left("xfs", &grown), set(&["old - -", "older - -"]));
+        let ext4 = left("ext4-ordered", &grown);
+        assert_eq!(ext4, set(&["old - -", "old00 - -", "older - -"]));
+    }
+
+    /// On btrfs a sync of a file takes its own names out of their order, and nothing else.
+    #[test]
+    fn btrfs_syncs_a_file_with_its_names_and_not_what_was_done_before() {
+        let acts = [create("t", 3), create("g", 2), write(2, 0, "g"), fsync(2)];
+        assert_eq!(left("btrfs", &acts), set(&["old g -", "old g "]));
+        assert_eq!(left("ext4-ordered", &acts), set(&["old g "]));
+        let mut later = acts.to_vec();
+        later.push(Act::Rename {
+            from: name("g"),
+            to: name("f"),
+            inode: 2,
+            replaces: true,
+        });
+        let found = left("btrfs", &later);
+        assert_eq!(found, set(&["old g -", "old g ", "g - "]));
+    }
+
+    /// A write within an atomic page is whole or not there.
+    #[test]
+    fn an_atomic_page_is_not_torn() {
+        let long = "x".repeat(1024);
+        let states = |sector, page| {
+            let platform = FileSystem::named("xfs")
+                .unwrap()
+                .with(sector, page)
+                .unwrap();
+            let acts = [write(1, 0, &long)];
+            let operation = |act: &Act| Operation {
+                act: act.clone(),
+                shown: String::new(),
+                path: String::new(),
+                command: 0,
+                thread: 0,
+                site: 0,
+            };
+            let operations: Vec<Operation> = acts.iter().map(operation).collect();
+            let model = Model::new(&start(), &operations, platform);
+            let data = |effect: &&Effect| effect.class() == Class::Data;
+            model.effects.iter().filter(data).count()
+        };
+        assert_eq!([states(0, 0), states(4096, 0), states(0, 4096)], [2, 1, 1]);
     }
 }

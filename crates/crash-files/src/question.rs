@@ -24,9 +24,14 @@ pub struct Question {
     /// Whether the text of every socket is in `{acks}`, and not that of a descriptor.
     #[serde(default)]
     pub acks_socket: bool,
-    /// `ordered`, `writeback` or `strict`.
+    /// The name of a [`file_system`](crate::file_system).
     #[serde(default = "defaults::ordered")]
     pub platform: String,
+    /// Bytes of a disk's sector, and of a page that is written whole or not at all; 0 for those of the platform.
+    #[serde(default)]
+    pub sector: u64,
+    #[serde(default)]
+    pub atomic_page: u64,
     /// Seconds that the program may run.
     #[serde(default = "defaults::fifty")]
     pub record_limit: f64,
@@ -43,7 +48,7 @@ mod defaults {
     }
 
     pub(super) fn ordered() -> String {
-        "ordered".to_owned()
+        "ext4-ordered".to_owned()
     }
 
     pub(super) fn fifty() -> f64 {

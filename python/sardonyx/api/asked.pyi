@@ -141,6 +141,8 @@ class CrashTestFiles(Asked):
     errors: bool
     acks_fd: int
     acks_socket: bool
+    sector: int
+    atomic_page: int
     record_limit: float
     ok: tuple[int, ...]
     time_limit: float | None
@@ -151,6 +153,7 @@ class CrashTestFiles(Asked):
     sarif: Path | None
     junit: Path | None
     allow_failure: bool
+    verbose: bool
     seed: int
     jobs: int
 

@@ -13,9 +13,10 @@ use sardonyx_crash_test::recovery::said;
 use sardonyx_crash_test::verdict::{Doubt, Reason};
 use sardonyx_crash_test::{CrashTestError, Result};
 
+use crate::file_system::{ALL, FileSystem};
 use crate::folder_copy::{Case, Worker};
 use crate::image_choice::ImagePlan;
-use crate::model::{Model, Platform};
+use crate::model::Model;
 use crate::places::{CallSite, keys, place, places};
 use crate::question::Question;
 use crate::recording::tracing::{Run, record};
@@ -103,10 +104,12 @@ fn explore_one(
     interrupt: &Interrupt,
     tell: Tell<'_>,
 ) -> Result<Explored> {
-    let platform = Platform::named(&question.platform).ok_or_else(|| {
-        let names = Platform::NAMES.join(", ");
+    let platform = FileSystem::named(&question.platform).ok_or_else(|| {
+        let names = ALL.map(|known| known.name).join(", ");
         CrashTestError::new(format!("--platform: give one of {names}"))
     })?;
+    let keys = platform.with(question.sector, question.atomic_page);
+    let platform = keys.map_err(CrashTestError::new)?;
     // The folder of the images takes the place of the folder of pools.
     let words = question.recover.iter();
     let words = words.map(|word| word.replace("{dir}", "{pools}")).collect();
@@ -153,7 +156,7 @@ fn explore_one(
 fn search(
     question: &Question,
     case: &mut Case,
-    (places, platform): (&[CallSite], Platform),
+    (places, platform): (&[CallSite], FileSystem),
     (folder, alone): (&Path, Option<f64>),
     tell: Tell<'_>,
 ) -> Result<Found> {
@@ -186,7 +189,7 @@ fn search(
     let case: &Case = case;
     let search = Search::new(case, keys(places), (start, refusal), found);
     let operations = &case.recording.operations;
-    let (stale, seed) = (platform.shows_stale(), question.options.seed);
+    let (stale, seed) = (platform.shows_stale, question.options.seed);
     let plan = ImagePlan::new(&case.model, operations, stale, seed);
     let mut found = search.all(plan, question.options.workers(), folder, tell)?;
     let doubts = doubts(&found, case.trial.recovery.wants_acks());

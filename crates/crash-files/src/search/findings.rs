@@ -3,8 +3,9 @@
 use rustc_hash::FxHashSet;
 use sardonyx_crash_test::verdict::Doubt;
 
+use crate::file_system::FileSystem;
 use crate::image_choice::OperationPart;
-use crate::model::{Model, Platform};
+use crate::model::Model;
 use crate::places::CallSite;
 use crate::recording::RecordedRun;
 use crate::search::reduce::Reduced;
@@ -48,7 +49,7 @@ pub struct Found {
 pub struct Explored {
     pub recording: RecordedRun,
     pub model: Model,
-    pub platform: Platform,
+    pub platform: FileSystem,
     pub places: Vec<CallSite>,
     pub found: Found,
     /// The end of the program's standard error.

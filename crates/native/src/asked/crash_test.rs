@@ -1,4 +1,5 @@
 //! What the commands of this door are asked.
+use sardonyx_crash_files::file_system::ALL;
 use sardonyx_question::{Bytes, Given, Names, Place, Question, Seconds, looks, question};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
@@ -195,9 +196,8 @@ question! {
         recover: Option<String>,
         /// Only list the operations, with their places.
         list: bool,
-        /// What a cut may leave: ordered (ext4), writeback (ext4 with that mode), or strict (what POSIX promises, and no
-        /// more).
-        platform: String = "ordered".into(),
+        /// The file system: ext4-ordered, ext4-writeback, xfs, btrfs, or strict (what POSIX promises, and no more).
+        platform: String = "ext4-ordered".into(),
         /// Total time, from the first recovery on.
         budget: Seconds = Seconds(50.0),
         /// Run the program again with a sync (EIO) or a write (ENOSPC) failing, one a run.
@@ -208,6 +208,10 @@ question! {
         acks_fd: u64 = 1,
         /// What it sends to any socket is in {acks} instead.
         acks_socket: bool,
+        /// A disk's sector, which is not torn; 0: 512 bytes.
+        sector: Bytes = Bytes(0),
+        /// A page that file system and disk write whole or not at all; 0: none, on btrfs 4K.
+        atomic_page: Bytes = Bytes(0),
         /// Time after which the program is ended.
         record_limit: Seconds = Seconds(50.0),
         /// Exit statuses that are no violation.
@@ -229,6 +233,8 @@ question! {
         junit: Option<Place>,
         /// The recorded program may have failed, or been ended early.
         allow_failure: bool,
+        /// Show all causes, and all calls that led to each operation.
+        verbose: bool,
         /// Seed of the images that are drawn.
         #[schemars(range(max = 1u64 << 50))]
         seed: u64 = 1,
@@ -360,7 +366,7 @@ impl Question for CrashTestReplay {
 impl Question for CrashTestLint {}
 
 /// What a list of operations has no use for.
-const OF_A_SEARCH: [&str; 14] = [
+const OF_A_SEARCH: [&str; 15] = [
     "recover",
     "budget",
     "errors",
@@ -373,6 +379,7 @@ const OF_A_SEARCH: [&str; 14] = [
     "sarif",
     "junit",
     "allow_failure",
+    "verbose",
     "seed",
     "jobs",
 ];
@@ -383,8 +390,9 @@ impl Question for CrashTestFiles {
             "platform",
             "--platform",
             &self.platform,
-            &["ordered", "writeback", "strict"],
+            &ALL.map(|known| known.name),
         )?;
+        ALL[0].with(self.sector.0, self.atomic_page.0)?;
         if self.acks_socket && self.acks_fd != 1 {
             return Err(format!(
                 "--acks-fd {}, --acks-socket: both say what is in {{acks}}; give one",
