@@ -50,6 +50,10 @@ pub enum Act {
         range: Option<(u64, u64)>,
     },
     SyncAll,
+    /// A call that looks like a sync, and promises nothing.
+    Hint {
+        inode: Inode,
+    },
     /// A sync that ended with an error: the kernel counts its data as written, and no disk has them.
     Fail {
         inode: Inode,
@@ -70,6 +74,7 @@ impl Act {
             | Act::Write { inode, .. }
             | Act::Resize { inode, .. }
             | Act::Sync { inode, .. }
+            | Act::Hint { inode }
             | Act::Fail { inode } => Some(*inode),
             Act::Unlink { .. } | Act::Exchange { .. } | Act::SyncAll | Act::Acknowledge { .. } => {
                 None
@@ -104,6 +109,11 @@ pub struct Operation {
 impl Operation {
     pub fn acknowledges(&self) -> bool {
         matches!(self.act, Act::Acknowledge { .. })
+    }
+
+    /// Whether it changes nothing by itself.
+    pub fn is_quiet(&self) -> bool {
+        self.syncs() || self.acknowledges() || matches!(self.act, Act::Hint { .. })
     }
 
     pub fn syncs(&self) -> bool {

@@ -1,8 +1,8 @@
 //! Places that asked for operations, and which of them are one place.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use sardonyx_crash_test::recording::Module;
 use sardonyx_crash_test::recording::source::{Frame, Sources, caller};
-use sardonyx_crash_test::recording::{Module, NOWHERE};
 use sardonyx_crash_test::recovery::without_numbers;
 
 use crate::operations::{Act, Inode, Operation};
@@ -33,12 +33,13 @@ pub(crate) fn places(recording: &RecordedRun) -> Vec<CallSite> {
         let file = one.act.inode().and_then(|inode| names.get(&inode));
         let file = file.unwrap_or(&one.path);
         let call = one.shown.split('(').next().unwrap_or_default();
-        place.key = vec![call.to_owned(), file.clone()];
         let own = place.stack.iter().filter(|frame| frame.own());
         let mut functions: Vec<String> = own.filter_map(|frame| frame.function.clone()).collect();
         functions.dedup();
         functions.truncate(FUNCTIONS);
-        place.key.extend(functions);
+        let position = std::mem::take(&mut place.key);
+        place.key = vec![call.to_owned(), file.clone()];
+        place.key.extend(functions.into_iter().chain(position));
         place
     };
     let mut places: Vec<CallSite> = recording.operations.iter().map(place).collect();
@@ -83,34 +84,62 @@ fn last_names(recording: &RecordedRun) -> FxHashMap<Inode, String> {
     names
 }
 
-/// A line of source if the program has lines, or else its command and the position in its code.
+/// A line of source if the program has lines; or else its command and the position in its code, with the line of the
+/// script or program that ran it.
 pub(crate) fn place(
     recording: &RecordedRun,
     sources: &mut Sources<'_>,
     site: u32,
     command: u32,
 ) -> CallSite {
-    let stack = match site {
-        NOWHERE => Vec::new(),
-        site => sources.stack(site),
-    };
-    let frame = caller(&stack).cloned();
-    let text = frame
-        .as_ref()
-        .map_or_else(|| position(recording, site, command), Frame::place);
-    CallSite {
-        text,
-        frame,
-        stack,
-        key: Vec::new(),
+    let stack = sources.stack(site);
+    let outside = stack.len() - sources.stack(outer(recording, site, command)).len();
+    let (own, outer) = stack.split_at(outside);
+    if let Some(frame) = caller(own) {
+        return CallSite {
+            text: frame.place(),
+            frame: Some(frame.clone()),
+            stack,
+            key: Vec::new(),
+        };
     }
+    let position = position(recording, site, command);
+    let Some(frame) = caller(outer).cloned() else {
+        return CallSite {
+            text: position,
+            frame: None,
+            stack,
+            key: Vec::new(),
+        };
+    };
+    CallSite {
+        text: format!("'{}' of {}", label(recording, command), frame.place()),
+        frame: Some(frame),
+        stack,
+        key: vec![position],
+    }
+}
+
+/// The innermost site of another command, which ran this one.
+fn outer(recording: &RecordedRun, site: u32, command: u32) -> u32 {
+    let mut next = site;
+    while let Some(at) = recording.places.sites.get(next as usize)
+        && at.program == command
+    {
+        next = at.parent.wrapping_sub(1);
+    }
+    next
+}
+
+fn label(recording: &RecordedRun, command: u32) -> &str {
+    let label = recording.labels.get(command as usize);
+    label.map_or("?", String::as_str)
 }
 
 /// A command without its arguments, and where the innermost call in its own code is: a program without lines has one
 /// place for each, whatever it is asked to do. What runs a script has none, because its code is the same for all scripts.
 fn position(recording: &RecordedRun, site: u32, command: u32) -> String {
-    let label = recording.labels.get(command as usize);
-    let label = label.map_or("?", String::as_str);
+    let label = label(recording, command);
     let places = &recording.places;
     let program = label.split(' ').next();
     let inside = |pc: u64| {

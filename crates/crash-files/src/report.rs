@@ -1,5 +1,6 @@
 //! The report as one JSON document, in the shape of the other crash tests' reports.
 
+use sardonyx_crash_test::recording::source::Frame;
 use sardonyx_crash_test::recovery::ending::Ended;
 use sardonyx_crash_test::recovery::without_numbers;
 use sardonyx_crash_test::report::words::{extend, few};
@@ -9,12 +10,11 @@ use serde_json::{Value, json};
 use crate::image_choice::{OperationPart, PASSES};
 use crate::model::{Class, Effect, EffectKind, Model};
 use crate::operations::{Act, Operation};
+use crate::places::CallSite;
 use crate::search::findings::{Cause, Explored};
 use crate::search::reduce::Reduced;
 
 const NAMED: usize = 2;
-/// This many calls of each operation's stack are kept.
-const CALLS: usize = 8;
 
 pub fn report(explored: &Explored) -> Value {
     let mut told = one_report(explored);
@@ -24,7 +24,8 @@ pub fn report(explored: &Explored) -> Value {
         let mut one = one_report(run);
         for cause in one["causes"].as_array_mut().into_iter().flatten() {
             let summary = cause["summary"].as_str().unwrap_or_default();
-            cause["summary"] = format!("with {fault}: {summary}").into();
+            let then = after_failure(fault, run);
+            cause["summary"] = format!("with {fault}, {then}: {summary}").into();
             cause["kept"] = Value::Null;
             cause["fault"] = without_numbers(fault).into();
             causes.push(cause.clone());
@@ -42,6 +43,30 @@ pub fn report(explored: &Explored) -> Value {
     told["causes"] = causes.into();
     told["errors"] = errors.into();
     told
+}
+
+/// What a program did after a call of it had failed.
+fn after_failure(fault: &str, explored: &Explored) -> String {
+    let recording = &explored.recording;
+    let later = recording.operations.iter();
+    let later: Vec<&Operation> = later.skip(recording.failed_at.unwrap_or(0)).collect();
+    let call = fault.split('(').next().unwrap_or_default();
+    let path = later
+        .first()
+        .filter(|one| matches!(one.act, Act::Fail { .. }));
+    let again = |one: &&&Operation| {
+        let same = |failed: &&Operation| failed.path == one.path;
+        one.syncs() && path.is_some_and(same) && one.shown.starts_with(call)
+    };
+    let promised = later.iter().any(|one| one.acknowledges());
+    if later.iter().any(|one| again(&one)) {
+        return "which it tried again, though a failed sync's data are lost".to_owned();
+    }
+    match recording.ended {
+        Ended::Status(0) => "whose result it ignored".to_owned(),
+        _ if promised => "after which it still promised something".to_owned(),
+        ended => format!("after which it gave up ({ended})"),
+    }
 }
 
 fn one_report(explored: &Explored) -> Value {
@@ -65,7 +90,7 @@ fn one_report(explored: &Explored) -> Value {
         "acknowledgements": count(Operation::acknowledges),
         "processes": recording.commands.len(),
         "effects": explored.model.effects.len(),
-        "platform": explored.platform.name(),
+        "platform": explored.platform.name,
         "notes": recording.notes.iter().chain(&found.notes).collect::<Vec<_>>(),
         "cuts": operations.len() + 1,
         "cuts_tried": found.cuts.len(),
@@ -205,21 +230,6 @@ fn one_part(
     let at = operation as usize;
     let place = &explored.places[at];
     let kept = &explored.recording.operations[at];
-    // A library's own calls come before the line that is named.
-    let own = place
-        .stack
-        .iter()
-        .position(|frame| Some(frame) == place.frame.as_ref());
-    let calls: Vec<String> = place
-        .stack
-        .iter()
-        .skip(own.unwrap_or(0))
-        .take(CALLS)
-        .map(|frame| {
-            let function = frame.function.as_deref().unwrap_or("?");
-            format!("{function} {}", frame.place())
-        })
-        .collect();
     json!({
         "place": place.text,
         "key": place.key,
@@ -230,9 +240,66 @@ fn one_part(
         "class": class,
         "command": explored.recording.commands.get(kept.command as usize),
         "thread": kept.thread,
-        "stack": calls,
+        "stack": place.stack.iter().map(|frame| call(frame, true)).collect::<Vec<_>>(),
+        "calls": folded(place),
         "fate": late.then(|| fate(explored, at, class, until)),
     })
+}
+
+/// A frame as people read it; without its templates and arguments if it is not wanted whole.
+fn call(frame: &Frame, whole: bool) -> String {
+    let function = frame.function.as_deref().unwrap_or("?");
+    match whole {
+        true => format!("{function} {}", frame.place()),
+        false => format!("{} {}", bare(function), frame.place()),
+    }
+}
+
+/// A function's name without its path, templates and arguments.
+fn bare(function: &str) -> String {
+    let of_trait = function
+        .strip_prefix('<')
+        .and_then(|rest| rest.split_once(" as "));
+    let function = match of_trait.and_then(|(kind, rest)| Some((kind, rest.rsplit_once(">::")?.1)))
+    {
+        Some((kind, method)) => format!("{kind}::{method}"),
+        None => function.to_owned(),
+    };
+    let mut depth = 0;
+    let mut name = String::new();
+    for letter in function.replace("(anonymous namespace)", "{}").chars() {
+        match letter {
+            '<' if !name.is_empty() => depth += 1,
+            '>' if depth > 0 => depth -= 1,
+            '(' if depth == 0 && !name.is_empty() && !name.ends_with('.') => break,
+            _ if depth == 0 => name.push(letter),
+            _ => {}
+        }
+    }
+    let name = name.rsplit('/').next().unwrap_or_default();
+    let parts: Vec<&str> = name.split("::").filter(|part| !part.is_empty()).collect();
+    let last = &parts[parts.len().saturating_sub(2)..];
+    last.join("::")
+}
+
+/// The calls from the user's own line on; the frames of libraries between are counted.
+fn folded(place: &CallSite) -> Vec<String> {
+    let named = place.frame.as_ref();
+    let from = place.stack.iter().position(|frame| Some(frame) == named);
+    let mut told = Vec::new();
+    let mut foreign = 0;
+    for frame in place.stack.iter().skip(from.unwrap_or(place.stack.len())) {
+        if !frame.own() && Some(frame) != named {
+            foreign += 1;
+            continue;
+        }
+        if foreign > 0 {
+            told.push(format!("({foreign} of libraries)"));
+        }
+        foreign = 0;
+        told.push(call(frame, false));
+    }
+    told
 }
 
 fn part(explored: &Explored, (operation, class): OperationPart) -> String {
@@ -273,11 +340,11 @@ fn summary(explored: &Explored, cause: &Cause) -> String {
     }
     let (early, late) = (some(&early), some(&late));
     match (reduced.in_order, early.is_empty(), late.is_empty()) {
-        (true, _, true) => {
-            format!("the recovery fails after all that the program did: {early} is last")
-        }
+        (true, _, true) => format!(
+            "the recovery fails even if all that the program did is on the disk; {early} was last"
+        ),
         (true, ..) => format!(
-            "the recovery fails in the program's own order, after {early} and before {late}"
+            "the recovery fails even if all that the program had done is on the disk, between {early} and {late}"
         ),
         (_, true, _) => match promise(explored, reduced) {
             Some(at) => format!(
@@ -309,15 +376,24 @@ fn fate(explored: &Explored, at: usize, class: Class, until: usize) -> String {
         Act::Sync { inode: of, .. } | Act::Fail { inode: of } => Some(of) == inode,
         _ => false,
     };
+    let hints = (at..until)
+        .rev()
+        .find(|number| match operations[*number].act {
+            Act::Hint { inode: of } => Some(of) == inode,
+            _ => false,
+        });
+    let hinted = hints.map_or_else(String::new, |number| {
+        format!("{} promises nothing; ", named(explored, number))
+    });
     match (at..until).find(of) {
         Some(number) => match operations[number].act {
             Act::Fail { .. } => format!("{} failed", named(explored, number)),
             _ => format!("{} does not reach it", named(explored, number)),
         },
         None if (at..operations.len()).any(|number| of(&number)) => {
-            format!("no fsync of {what} between")
+            format!("{hinted}no fsync of {what} between")
         }
-        None => format!("no fsync of {what} after it"),
+        None => format!("{hinted}no fsync of {what} after it"),
     }
 }
 
@@ -354,5 +430,25 @@ fn file(act: &Act) -> Option<u32> {
     match act {
         Act::Write { inode, .. } | Act::Resize { inode, .. } => Some(*inode),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bare;
+
+    #[test]
+    fn a_function_is_named_without_its_templates_arguments_and_path() {
+        assert_eq!(bare("main"), "main");
+        assert_eq!(
+            bare("leveldb::DBImpl::Write(leveldb::WriteOptions const&)"),
+            "DBImpl::Write"
+        );
+        assert_eq!(bare("std::map<int, std::pair<a, b>>::at(int)"), "map::at");
+        assert_eq!(bare("<app::Log as app::Store>::put"), "Log::put");
+        assert_eq!(bare("go.etcd.io/bbolt.(*Tx).Commit"), "bbolt.(*Tx).Commit");
+        assert_eq!(bare("(anonymous namespace)::f(int)"), "{}::f");
+        assert_eq!(bare("<module>"), "<module>");
+        assert_eq!(bare("operator<"), "operator");
     }
 }

@@ -204,7 +204,11 @@ impl FileTree {
                     content.resize(*size);
                 }
             }
-            Act::Sync { .. } | Act::SyncAll | Act::Fail { .. } | Act::Acknowledge { .. } => {}
+            Act::Sync { .. }
+            | Act::SyncAll
+            | Act::Hint { .. }
+            | Act::Fail { .. }
+            | Act::Acknowledge { .. } => {}
         }
     }
 

@@ -34,9 +34,11 @@ from sardonyx.report.checks import accept
 from sardonyx.runs.crash_test import words
 from sardonyx.runs.scheduler import Watch
 
-#: People are shown this many causes, and operations of each; the JSON has all.
+#: People are shown this many causes, and operations of each; --verbose and the JSON have all.
 SHOWN = 5
 OPERATIONS = 3
+#: A line of calls has this many characters at most, if not all are to be shown.
+WIDTH = 100
 
 
 def answer(asked: CrashTestFiles, watch: Watch | None) -> Answer:
@@ -47,6 +49,8 @@ def answer(asked: CrashTestFiles, watch: Watch | None) -> Answer:
         program=asked.program,
         files=str(asked.files),
         platform=asked.platform,
+        sector=asked.sector,
+        atomic_page=asked.atomic_page,
         acks_fd=asked.acks_fd,
         acks_socket=asked.acks_socket,
         record_limit=asked.record_limit,
@@ -62,7 +66,8 @@ def answer(asked: CrashTestFiles, watch: Watch | None) -> Answer:
     for cause in found["causes"]:
         cause["replay"] = replay(asked, cause["kept"])
     accept(found, baseline)
-    return reported(answered("crash-test files", found, notes(found)), asked)
+    answer = answered("crash-test files", found, notes(found), shown=asked.verbose)
+    return reported(answer, asked)
 
 
 def recovery(command: str) -> tuple[str, ...]:
@@ -124,7 +129,8 @@ def notes(found: Mapping[str, Any]) -> list[str]:
     silent = found["unsaid"] or not found["violations"]
     if not silent and named and not any(one["frame"] for one in named):
         lines.append(
-            "no lines of source: the program has no debug information (-g), or is a script"
+            "no lines of source: the program has no debug information (-g), or is a script of a "
+            "language whose frames are not read"
         )
     return lines
 
@@ -182,10 +188,10 @@ def tell(people: Console, found: Answer) -> None:
         people.print(Text(found["verdict"], style="green"))
         show_basis(people, found)
     else:
-        _show_causes(people, found)
+        _show_causes(people, found, verbose=bool(found.shown))
 
 
-def _show_causes(people: Console, found: dict[str, Any]) -> None:
+def _show_causes(people: Console, found: dict[str, Any], *, verbose: bool) -> None:
     count, causes = found["violations"], found["causes"]
     first = found["first_violation_s"]
     people.print(
@@ -199,27 +205,37 @@ def _show_causes(people: Console, found: dict[str, Any]) -> None:
     if len(new) < len(causes):
         accepted = len(causes) - len(new)
         people.print(f"{accepted} of {len(causes)} causes are accepted by the baseline")
-    for number, cause in new[:SHOWN]:
-        _show_cause(people, number, cause)
-    if len(new) > SHOWN:
-        people.print(f"\nand {len(new) - SHOWN} more causes; --json has all")
+    shown = len(new) if verbose else SHOWN
+    for number, cause in new[:shown]:
+        _show_cause(people, number, cause, verbose=verbose)
+    if len(new) > shown:
+        people.print(f"\nand {len(new) - shown} more causes; --verbose shows all")
 
 
-def _show_cause(people: Console, number: int, cause: Mapping[str, Any]) -> None:
+def calls(one: Mapping[str, Any]) -> str:
+    """An operation, and the calls that led to it from the user's line on, in one line."""
+    line = ": ".join([str(one["operation"]), " < ".join(one["calls"])]).removesuffix(": ")
+    room = WIDTH - len("   early: ")
+    return line if len(line) <= room else line[: room - 3].rstrip(" <") + " .."
+
+
+def _show_cause(
+    people: Console, number: int, cause: Mapping[str, Any], *, verbose: bool
+) -> None:
     people.print()
     heading = Text.assemble(
         (f"{number}. ", "bold"), cause["summary"], f" ({cause['violations']} violations)"
     )
     people.print(heading, soft_wrap=True)
     for role in ("early", "late"):
-        for one in cause[role][:OPERATIONS]:
-            calls = " < ".join(call for call in one["stack"] if not call.startswith("? "))
-            people.print(
-                f"   {role}: {one['operation']} of {one['command']}, thread {one['thread']}"
-                + (f" ({one['fate']})" if one["fate"] else "")
-                + (f": {calls}" if calls else ""),
-                soft_wrap=True,
-            )
+        for one in cause[role] if verbose else cause[role][:OPERATIONS]:
+            people.print(f"   {role}: {calls(one)}", soft_wrap=True)
+            if one["fate"]:
+                people.print(f"      {one['fate']}", soft_wrap=True)
+            if verbose:
+                people.print(f"      by {one['command']}, thread {one['thread']}", soft_wrap=True)
+                for call in one["stack"]:
+                    people.print(f"      {call}", soft_wrap=True)
     said, cut = cause["said"].splitlines(), cause["cut"]
     people.print(
         f"   cut {cut['number']}"

@@ -2,19 +2,19 @@
 //! [`ends`](super::ends) records what it has done.
 
 use std::fs;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use crate::operations::{Act, Inode, Name, Sync};
+use crate::operations::{Act, Inode, Name};
 use crate::recording::process::{self, identity};
 use crate::recording::{At, Begun, Mapping, OtherAcks, PendingAct, Recorder};
 
 /// A call that a thread is about to make.
 #[derive(Clone, Copy)]
-struct Call {
-    thread: i32,
-    name: &'static str,
-    a: [u64; 6],
+pub(super) struct Call {
+    pub(super) thread: i32,
+    pub(super) name: &'static str,
+    pub(super) a: [u64; 6],
 }
 
 /// A call at which threads stop, with its name in reports.
@@ -91,6 +91,7 @@ const CALLS: &[FileCall] = &[
     call(libc::SYS_fdatasync, "fdatasync", Recorder::sync),
     call(libc::SYS_sync, "sync", Recorder::sync_all),
     call(libc::SYS_syncfs, "syncfs", Recorder::sync_system),
+    call(libc::SYS_sync_file_range, "sync_file_range", Recorder::hint),
     call(libc::SYS_msync, "msync", Recorder::sync_mapping),
     call(libc::SYS_mmap, "mmap", Recorder::map),
     call(libc::SYS_mprotect, "mprotect", Recorder::protect),
@@ -155,7 +156,7 @@ struct ResolvedName {
 }
 
 /// A call that does these acts if it succeeds; `path` has what is shown of it in brackets, the file first.
-fn done(c: Call, path: String, acts: Vec<Act>) -> Begun {
+pub(super) fn done(c: Call, path: String, acts: Vec<Act>) -> Begun {
     let bare = path.split(", ").next().unwrap_or_default().to_owned();
     Begun {
         shown: format!("{}({path})", c.name),
@@ -226,7 +227,7 @@ impl Recorder {
         self.inode(&fs::symlink_metadata(path).ok()?)
     }
 
-    fn held(&self, thread: i32, fd: u64) -> Option<(Inode, String)> {
+    pub(super) fn held(&self, thread: i32, fd: u64) -> Option<(Inode, String)> {
         let inode = self.inode(&process::file_metadata(thread, fd as i32)?)?;
         let link = process::link(thread, fd as i32)?;
         let path = link.strip_prefix(&self.root).unwrap_or(&link);
@@ -429,50 +430,13 @@ impl Recorder {
         Some(begun)
     }
 
-    fn sync(&mut self, c: Call) -> Option<Begun> {
-        let (inode, path) = self.held(c.thread, c.a[0])?;
-        let how = match c.name {
-            "fsync" => Sync::All,
-            _ => Sync::Data,
-        };
-        let range = None;
-        Some(done(c, path, vec![Act::Sync { inode, how, range }]))
-    }
-
-    fn sync_all(&mut self, c: Call) -> Option<Begun> {
-        Some(done(c, String::new(), vec![Act::SyncAll]))
-    }
-
-    fn sync_system(&mut self, c: Call) -> Option<Begun> {
-        let same = process::file_metadata(c.thread, c.a[0] as i32)?.dev() == self.device;
-        if same { self.sync_all(c) } else { None }
-    }
-
     /// The latest mapping of a process that has some of these bytes.
-    fn mapping(&self, c: Call) -> Option<Mapping> {
+    pub(super) fn mapping(&self, c: Call) -> Option<Mapping> {
         let (at, length) = (c.a[0], c.a[1]);
         let process = self.threads.get(&c.thread)?.process;
         let mappings = &self.processes.get(&process)?.mappings;
         let meets = |m: &&Mapping| at < m.start + m.length && at + length > m.start;
         mappings.iter().rev().find(meets).cloned()
-    }
-
-    /// Without MS_SYNC an msync does nothing since Linux 2.6.19 (msync(2)).
-    fn sync_mapping(&mut self, c: Call) -> Option<Begun> {
-        if c.a[2] as i32 & libc::MS_SYNC == 0 {
-            return None;
-        }
-        let mapping = self.mapping(c)?;
-        let from = c.a[0].saturating_sub(mapping.start) + mapping.offset;
-        let end = c.a[0] + c.a[1].next_multiple_of(4096);
-        let end = end.min(mapping.start + mapping.length) - mapping.start + mapping.offset;
-        let act = Act::Sync {
-            inode: mapping.inode,
-            how: Sync::Mapped,
-            range: Some((from, end)),
-        };
-        let path = format!("{}, [{from}, {end})", mapping.path);
-        Some(done(c, path, vec![act]))
     }
 
     /// A mapping that becomes writable is compared from now on.

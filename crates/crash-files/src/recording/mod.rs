@@ -15,6 +15,7 @@ mod python;
 mod shell;
 mod sites;
 mod stack;
+mod syncs;
 pub mod tracing;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -50,6 +51,8 @@ pub struct RecordedRun {
     pub notes: Vec<String>,
     /// The syncs and writes that may be made to fail.
     pub faultable: Vec<Faultable>,
+    /// The number of operations before the call that was made to fail.
+    pub failed_at: Option<usize>,
     /// The first path that differs in the end from what the recorded operations make.
     pub unexplained: Option<String>,
     /// [`Ended::TimedOut`] if its limit ended it.
@@ -170,6 +173,7 @@ struct Recorder {
     notes: BTreeSet<String>,
     faultable: Vec<Faultable>,
     fault: Option<Fault>,
+    failed_at: Option<usize>,
     /// The thread whose operation is under way, and those that wait for its end.
     busy: Option<i32>,
     waiting: VecDeque<i32>,

@@ -100,6 +100,7 @@ impl Recorder {
             notes: BTreeSet::new(),
             faultable: Vec::new(),
             fault: run.fault,
+            failed_at: None,
             busy: None,
             waiting: VecDeque::new(),
             slept: 0,
@@ -227,6 +228,7 @@ impl Recorder {
             places: self.places,
             notes: self.notes.into_iter().collect(),
             faultable: self.faultable,
+            failed_at: self.failed_at,
             unexplained,
             ended,
             other_acks: self.other_acks,
@@ -436,6 +438,7 @@ impl Recorder {
             && registers.skip_call(thread).is_ok()
         {
             known.failing = Some(fault.error);
+            self.failed_at = Some(self.operations.len());
         }
     }
 

@@ -101,8 +101,8 @@ pub(crate) fn nothing(recording: &RecordedRun) -> Option<Doubt> {
              that ran beside, or a system call that is not followed); run it alone"
         )));
     }
-    let quiet = |one: &Operation| one.syncs() || one.acknowledges();
-    recording.operations.iter().all(quiet).then(|| {
+    let quiet = recording.operations.iter().all(Operation::is_quiet);
+    quiet.then(|| {
         Reason::NothingChanged.because(
             "the program changed nothing below the folder; name the folder that it works in with --files",
         )
