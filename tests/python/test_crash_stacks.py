@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import subprocess
 import sys
@@ -9,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_cli_hostile import ended
 from test_crash_files import BOTH, search
 
 #: Two records, each in a file of its own that nobody syncs, by a function that both share.
@@ -78,7 +81,7 @@ def test_two_faults_in_python_are_two_causes_with_their_lines(version: str, tmp_
 
     found = ran("pass")
     assert found["status"] == 1 and late(found) == ["two.py:17", "two.py:5"], found
-    stacks = {tuple(cause["late"][0]["stack"]) for cause in found["causes"]}
+    stacks = {tuple(cause["late"][0]["calls"]) for cause in found["causes"]}
     assert stacks == {
         ("put two.py:5", "first two.py:10", "<module> two.py:24"),
         ("second two.py:17", "<module> two.py:25"),
@@ -100,3 +103,149 @@ def test_python_that_calls_a_library_is_named_by_its_own_line(tmp_path: Path) ->
     )
     found = faults(tmp_path / "d", f"{python('3.11')} {script} {tmp_path}/d")
     assert found["status"] == 1 and set(late(found)) == {"box.py:3"}
+
+
+def listed(place: Path, *program: str) -> dict[str, str]:
+    """The place of each operation of a program that works in a folder with a file ``a``."""
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    (place / "a").write_text("old\n")
+    status, out, err = ended(
+        *("crash-test", "files", "--files", str(place), "--list", "--json", "-", "--", *program)
+    )
+    assert status == 0, err
+    return {one["operation"]: one["place"] for one in json.loads(out)["list"]}
+
+
+@pytest.mark.machine
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
+def test_a_script_of_bash_is_named_by_its_lines_and_by_the_commands_that_it_runs(
+    tmp_path: Path,
+) -> None:
+    script = tmp_path / "save.sh"
+    script.write_text(
+        'cd "$1"\nsave() {\n    cp a "$1"\n    echo x >> $1\n}\nsave k\n'
+        "for name in l m; do\n    mkdir $name\ndone\n(echo x > sub)\n"
+    )
+    found = listed(tmp_path / "d", "bash", str(script), str(tmp_path / "d"))
+    assert found["open(k)"] == "'cp' of save.sh:3"
+    assert found["write(k, [4, 6))"] == "save.sh:4"
+    assert found["mkdir(l)"] == found["mkdir(m)"] == "'mkdir' of save.sh:8"
+    assert found["write(sub, [0, 2))"] == "save.sh:10"
+
+
+@pytest.mark.machine
+def test_a_command_is_named_without_its_arguments_and_by_the_line_that_ran_it(
+    tmp_path: Path,
+) -> None:
+    place = tmp_path / "d"
+    found = listed(place, "sh", "-c", f"cd {place}; ln a b; ln a c; echo x > d")
+    assert found["link(b)"] == found["link(c)"]
+    assert re.fullmatch(r"'ln'\+0x[0-9a-f]+", found["link(b)"])
+    assert found["write(d, [0, 2))"] == "'sh -c'"
+    script = tmp_path / "run.py"
+    script.write_text(
+        "import subprocess, sys\n\n\ndef link(name):\n"
+        "    subprocess.run(['ln', 'a', name], cwd=sys.argv[1])\n\n\nlink('b')\n"
+    )
+    found = listed(place, python("3.11"), str(script), str(place))
+    assert found["link(b)"] == "'ln' of run.py:5"
+    source = tmp_path / "run.c"
+    source.write_text(
+        "#include <stdlib.h>\n#include <unistd.h>\nint main(int n, char **words) {\n"
+        '    return chdir(words[n - 1])\n        || system("ln a b");\n}\n'
+    )
+    subprocess.run(["cc", "-g", "-o", str(tmp_path / "run"), str(source)], check=True)
+    found = listed(place, str(tmp_path / "run"), str(place))
+    assert found["link(b)"] == "'ln' of run.c:5"
+
+
+NODE = """const fs = require("fs");
+const place = process.argv[2];
+function first() {
+    fs.appendFileSync(place + "/a", "a 0\\n");
+    fs.writeSync(1, "a 0\\n");
+}
+function second() {
+    fs.appendFileSync(place + "/b", "b 0\\n");
+    fs.writeSync(1, "b 0\\n");
+}
+first();
+second();
+"""
+
+
+@pytest.mark.machine
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node here")
+def test_two_faults_in_node_are_two_causes_with_their_functions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = "--perf-basic-prof --interpreted-frames-native-stack"
+    monkeypatch.setenv("NODE_OPTIONS", options)
+    script = tmp_path / "two.js"
+    script.write_text(NODE)
+    found = faults(tmp_path / "d", f"node {script} {tmp_path}/d")
+    assert found["status"] == 1 and late(found) == ["two.js:3", "two.js:7"], found
+
+
+@pytest.mark.machine
+def test_a_call_that_promises_nothing_is_named(tmp_path: Path) -> None:
+    source = tmp_path / "hint.c"
+    source.write_text(
+        "#define _GNU_SOURCE\n#include <fcntl.h>\n#include <unistd.h>\n"
+        "int main(int n, char **words) {\n    if (chdir(words[n - 1])) return 2;\n"
+        '    int f = open("a", O_WRONLY | O_APPEND);\n    if (write(f, "a 0\\n", 4) != 4)\n'
+        "        return 2;\n    sync_file_range(f, 0, 0, SYNC_FILE_RANGE_WRITE);\n"
+        '    return write(1, "a 0\\n", 4) != 4;\n}\n'
+    )
+    subprocess.run(["cc", "-g", "-o", str(tmp_path / "hint"), str(source)], check=True)
+    found = faults(tmp_path / "d", f"{tmp_path}/hint {tmp_path}/d")
+    (cause,) = found["causes"]
+    fate = "sync_file_range(a) at hint.c:9 promises nothing; no fsync of a after it"
+    assert cause["late"][0]["fate"] == fate
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        ("pass", "whose result it ignored"),
+        ("os.fsync(f)", "which it tried again, though a failed sync's data are lost"),
+    ],
+)
+def test_what_a_program_did_with_a_failed_call_is_said(
+    after: str, said: str, tmp_path: Path
+) -> None:
+    script = tmp_path / "one.py"
+    script.write_text(
+        "import os, sys\nf = os.open(sys.argv[1] + '/a', os.O_WRONLY | os.O_APPEND)\n"
+        f"os.write(f, b'a 0\\n')\ntry:\n    os.fsync(f)\nexcept OSError:\n    {after}\n"
+        "os.write(1, b'a 0\\n')\n"
+    )
+    found = faults(tmp_path / "d", f"{python('3.11')} {script} {tmp_path}/d", "--errors")
+    assert any(said in cause["summary"] for cause in found["causes"]), found["causes"]
+
+
+@pytest.mark.machine
+def test_people_read_short_lines_and_all_of_them_if_they_ask(tmp_path: Path) -> None:
+    name = "a_function_with_a_name_that_is_far_too_long_for_a_line"
+    script = tmp_path / "long.py"
+    script.write_text(
+        f"import sys\ndef {name}(depth):\n    if depth:\n        return {name}(depth - 1)\n"
+        "    with open(sys.argv[1] + '/a', 'ab', 0) as file:\n        file.write(b'a 0\\n')\n"
+        f"{name}(9)\nprint('a 0')\n"
+    )
+    told = []
+    for more in ([], ["--verbose"]):
+        place = tmp_path / "d"
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        for each in "ab":
+            (place / each).touch()
+        line = ["crash-test", "files", "--files", str(place), "--recover", BOTH, *more, "--"]
+        status, out, err = ended(*line, python("3.11"), str(script), str(place))
+        assert status == 1, err
+        told.append(out.splitlines())
+    (late_line,) = (line for line in told[0] if line.startswith("   late: "))
+    assert len(late_line) <= 100 and f"{name} long.py:6" in late_line
+    assert sum(name in line for line in told[1]) > 10 > sum(name in line for line in told[0])

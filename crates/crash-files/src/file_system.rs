@@ -8,7 +8,7 @@ pub enum SizeAfter {
     Nothing,
     /// The data of new blocks; within a block that was there, nothing (ext4: `ext4_da_write_end`).
     NewBlocks,
-    /// All of the data (XFS: `xfs_setfilesize`, at the end of the write; btrfs: `btrfs_finish_ordered_io`).
+    /// All of the data (XFS: `xfs_setfilesize`, at the end of the write; btrfs: `btrfs_finish_one_ordered`).
     Data,
 }
 

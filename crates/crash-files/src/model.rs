@@ -524,7 +524,7 @@ mod tests {
     }
 
     /// All contents of `f`, `g` and `t` after a cut at the end, with a dash for a missing file.
-    fn left(platform: FileSystem, acts: &[Act]) -> BTreeSet<String> {
+    fn left(platform: &str, acts: &[Act]) -> BTreeSet<String> {
         let operation = |act: &Act| Operation {
             act: act.clone(),
             shown: String::new(),

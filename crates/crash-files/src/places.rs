@@ -92,19 +92,31 @@ pub(crate) fn place(
     site: u32,
     command: u32,
 ) -> CallSite {
-    let stack = sources.stack(site);
-    let outside = stack.len() - sources.stack(outer(recording, site, command)).len();
-    let (own, outer) = stack.split_at(outside);
-    if let Some(frame) = caller(own) {
+    let outer = sources.stack(outer(recording, site, command));
+    let mut stack = sources.stack(site);
+    stack.truncate(stack.len() - outer.len());
+    if stack.iter().any(Frame::of_a_script) {
+        // What runs it is not what its user wrote.
+        let own = recording
+            .places
+            .modules
+            .iter()
+            .find(|m| m.of_program == command);
+        let runtime = own.and_then(|m| m.path.file_name()).unwrap_or_default();
+        stack.retain(|frame| *frame.module != *runtime);
+    }
+    let frame = caller(&stack).cloned();
+    stack.extend_from_slice(&outer);
+    if let Some(frame) = frame {
         return CallSite {
             text: frame.place(),
-            frame: Some(frame.clone()),
+            frame: Some(frame),
             stack,
             key: Vec::new(),
         };
     }
     let position = position(recording, site, command);
-    let Some(frame) = caller(outer).cloned() else {
+    let Some(frame) = caller(&outer).cloned() else {
         return CallSite {
             text: position,
             frame: None,

@@ -131,6 +131,11 @@ pub(super) const STACK_AND_RETURN: [usize; 2] = [7, 16];
 /// it.
 #[cfg(target_arch = "aarch64")]
 pub(super) const STACK_AND_RETURN: [usize; 2] = [31, 30];
+/// The DWARF number of the frame pointer, where it is kept: its word has the caller's, and the next word the return address.
+#[cfg(target_arch = "x86_64")]
+pub(super) const FRAME: usize = 6;
+#[cfg(target_arch = "aarch64")]
+pub(super) const FRAME: usize = 29;
 /// Whether a call puts the return address on the stack.
 pub(super) const CALLS_PUSH: bool = cfg!(target_arch = "x86_64");
 #[cfg(target_arch = "x86_64")]

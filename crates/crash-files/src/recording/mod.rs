@@ -10,6 +10,7 @@ mod ends;
 mod go;
 mod interpreters;
 mod machine;
+mod perf_map;
 mod process;
 mod python;
 mod shell;
@@ -167,6 +168,8 @@ struct Recorder {
     stacks: Stacks,
     interpreters: Interpreters,
     scripts: FxHashMap<ScriptFrame, u64>,
+    /// The first process of each command.
+    ran: Vec<i32>,
     /// Sites at which processes were made that have not stopped yet, and processes that wait for theirs.
     made: FxHashMap<i32, u32>,
     unmade: FxHashSet<i32>,

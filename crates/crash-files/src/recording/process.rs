@@ -201,13 +201,20 @@ fn label_of(words: &[&str], exists: &dyn Fn(&str) -> bool) -> String {
     }
 }
 
-/// A part of a file that is mapped to be run: its first address, the address after its last, the offset, and the file.
+/// A part of a file that is mapped to be run: its first address, the address after its last, the offset, and the file;
+/// none for code that the program has made.
 #[derive(Clone, Debug)]
 pub(super) struct MappedCode {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) offset: u64,
     pub(super) path: PathBuf,
+}
+
+impl MappedCode {
+    pub(super) fn is_of_file(&self) -> bool {
+        !self.path.as_os_str().is_empty()
+    }
 }
 
 pub(super) fn code(process: i32) -> Vec<MappedCode> {
@@ -223,7 +230,12 @@ fn one_code(line: &str) -> Option<MappedCode> {
     }
     let hex = |text| u64::from_str_radix(text, 16).ok();
     let offset = hex(words.next()?)?;
-    let path = line.find('/').map(|at| PathBuf::from(&line[at..]))?;
+    let name = words.nth(2).unwrap_or_default();
+    let path = match line.find('/') {
+        Some(at) => PathBuf::from(&line[at..]),
+        None if name.is_empty() || name.starts_with("[anon") => PathBuf::new(),
+        None => return None,
+    };
     Some(MappedCode {
         start: hex(start)?,
         end: hex(end)?,

@@ -298,7 +298,7 @@ mod tests {
     /// at line 1 in 3.11, and an entry that goes back by two lines, and one without a line.
     #[test]
     fn a_line_is_what_the_table_says() {
-        let table = [0x80, 0, 0xd8, 8, 9, 0x80, 0x41, 0xe8, 6, 0xe0, 5, 0xf8];
+        let table = [0x80, 0, 0xd8, 8, 9, 0x80, 0x41, 0xe8, 6, 0xe8, 5, 0xf8];
         let at = |unit| line(&table, 1, unit);
         assert_eq!(at(0), Some(1));
         assert_eq!([1, 2].map(at), [Some(2), Some(2)]);

@@ -1,7 +1,11 @@
 //! The place of a call in the program: the addresses of its code, or the frames of an interpreter, as sites of a recording.
 
+use std::time::SystemTime;
+
+use rustc_hash::FxHashMap;
 use sardonyx_crash_test::recording::{Module, NOWHERE, SCRIPTS, ScriptFrame, Site};
 
+use crate::recording::perf_map::PerfMap;
 use crate::recording::process::{self, MappedCode};
 use crate::recording::{Process, Recorder};
 
@@ -72,6 +76,32 @@ impl Recorder {
         calls
     }
 
+    /// Finds the functions of code that programs made, which they list until they end.
+    pub(super) fn name_made_code(&mut self, began: SystemTime) {
+        let mut sites = std::mem::take(&mut self.places.sites);
+        let mut maps = FxHashMap::default();
+        let places = &self.places;
+        let known = |of: u32, pc| {
+            let mut modules = places.modules.iter();
+            modules.any(|m| m.of_program == of && (m.start..m.end).contains(&pc))
+        };
+        let made: Vec<usize> = (0..sites.len())
+            .filter(|&at| sites[at].pc < SCRIPTS && !known(sites[at].program, sites[at].pc))
+            .collect();
+        for at in made {
+            let program = sites[at].program;
+            let Some(&process) = self.ran.get(program as usize) else {
+                continue;
+            };
+            let map = maps.entry(program);
+            let map = map.or_insert_with(|| PerfMap::read(process, began));
+            if let Some(frame) = map.at(sites[at].pc) {
+                sites[at].pc = self.script(frame.clone());
+            }
+        }
+        self.places.sites = sites;
+    }
+
     /// The address that stands for a frame of an interpreter.
     fn script(&mut self, frame: ScriptFrame) -> u64 {
         let scripts = &mut self.places.scripts;
@@ -87,7 +117,7 @@ impl Recorder {
         if self.places.modules.iter().any(holds) {
             return;
         }
-        if let Some(code) = code_at(&process.code, pc) {
+        if let Some(code) = code_at(&process.code, pc).filter(|code| code.is_of_file()) {
             self.places.modules.push(Module {
                 path: code.path.clone(),
                 start: code.start,

@@ -11,11 +11,13 @@ use object::{Endianness, elf};
 use rustc_hash::FxHashMap;
 
 use super::go::GoTable;
-use super::machine::{CALLS_PUSH, INSTRUCTION, REGISTERS, Registers, STACK_AND_RETURN};
+use super::machine::{CALLS_PUSH, FRAME, INSTRUCTION, REGISTERS, Registers, STACK_AND_RETURN};
 use super::process::{self, MappedCode};
 
 /// At most this many calls are looked at: *assumed* to be enough to leave the libraries.
 const DEEPEST: usize = 48;
+/// A frame is smaller than this: *assumed*, as large as stacks are by default.
+const STACK: u64 = 8 << 20;
 
 type SectionBytes = gimli::EndianArcSlice<NativeEndian>;
 
@@ -133,6 +135,25 @@ fn leaf_caller(
     known.then_some(above)
 }
 
+/// The registers of the caller of code without tables that keeps a frame pointer, as code that was made while the program
+/// ran: only if it leads up the stack and into code.
+fn frame_caller(
+    thread: i32,
+    registers: &[u64; REGISTERS],
+    code: &[MappedCode],
+) -> Option<[u64; REGISTERS]> {
+    let [stack, back] = STACK_AND_RETURN;
+    let frame = registers[FRAME];
+    let within = frame >= registers[stack] && frame - registers[stack] < STACK;
+    let mut above = *registers;
+    above[FRAME] = process::word(thread, Some(frame).filter(|_| within)?)?;
+    above[back] = process::word(thread, frame + 8)?;
+    above[stack] = frame + 16;
+    above[INSTRUCTION] = above[back];
+    let known = code.iter().any(|c| (c.start..c.end).contains(&above[back]));
+    known.then_some(above)
+}
+
 fn entries(
     frames: &EhFrame<SectionBytes>,
     bases: &BaseAddresses,
@@ -183,7 +204,10 @@ impl Stacks {
             };
             found.push(at);
             let table = self.tables.entry(part.path.clone());
-            let table = table.or_insert_with(|| UnwindTable::read(&part.path));
+            let table = table.or_insert_with(|| match part.is_of_file() {
+                true => UnwindTable::read(&part.path),
+                false => None,
+            });
             let above = table.as_ref().and_then(|table| {
                 let offset = at - part.start + part.offset;
                 let inside = |p: &&(u64, u64, u64)| (p.0..p.0 + p.1).contains(&offset);
@@ -192,7 +216,7 @@ impl Stacks {
             });
             let above = above.or_else(|| match found.len() {
                 1 => leaf_caller(thread, &registers, code),
-                _ => None,
+                _ => frame_caller(thread, &registers, code),
             });
             match above {
                 Some(above) if above[INSTRUCTION] != 0 => registers = above,

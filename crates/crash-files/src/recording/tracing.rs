@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_crash_test::interrupt::Interrupt;
@@ -95,6 +95,7 @@ impl Recorder {
             stacks: Stacks::default(),
             interpreters: Interpreters::default(),
             scripts: FxHashMap::default(),
+            ran: Vec::new(),
             made: FxHashMap::default(),
             unmade: FxHashSet::default(),
             notes: BTreeSet::new(),
@@ -144,7 +145,7 @@ impl Recorder {
     /// In turn: when the time is over, the files have grown too large or the user wants an end, all are killed; if nothing
     /// has stopped, it pauses, longer each time; a stop is handled; and the first process's end is kept.
     fn run(mut self, run: &Run<'_>) -> Result<RecordedRun> {
-        let began = Instant::now();
+        let (began, started) = (Instant::now(), SystemTime::now());
         let first = self.spawn(run)?;
         self.first = first;
         let known = usize::try_from(run.acks_fd - 1).ok();
@@ -214,6 +215,7 @@ impl Recorder {
             (_, true) => Ended::Status(libc::WEXITSTATUS(status)),
             (_, false) => Ended::Signal(libc::WTERMSIG(status)),
         };
+        self.name_made_code(started);
         self.finish(ended, began.elapsed().as_secs_f64(), run.interrupt)
     }
 
@@ -357,6 +359,7 @@ impl Recorder {
         let process = process::of_thread(thread);
         self.commands.push(process::command(process));
         self.labels.push(process::label(process));
+        self.ran.push(process);
         let before = self.processes.get(&process);
         let mut new = Process {
             command: (self.commands.len() - 1) as u32,
@@ -365,7 +368,8 @@ impl Recorder {
         };
         self.look_up_code(process, &mut new);
         // The program itself comes first, because the first module counts as the user's own.
-        let own = new.code.first().map(|code| code.start);
+        let own = new.code.iter().find(|code| code.is_of_file());
+        let own = own.map(|code| code.start);
         if let Some(start) = own {
             self.add_module(&new, start);
         }

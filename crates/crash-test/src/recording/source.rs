@@ -57,6 +57,11 @@ impl Frame {
         }
     }
 
+    /// Whether it is a call of a script, which is in no file of machine code.
+    pub fn of_a_script(&self) -> bool {
+        self.module.is_empty()
+    }
+
     /// Whether it is in a package that was installed, which may be the whole program.
     fn in_package(&self) -> bool {
         let file = self.file.as_deref().unwrap_or_default();
