@@ -1,6 +1,7 @@
 //! The report as one JSON document, in the shape of the other crash tests' reports.
 
-use sardonyx_crash_test::recording::source::Frame;
+use sardonyx_crash_test::recording::coverage::{self, CHANGES, Coverage};
+use sardonyx_crash_test::recording::source::{Frame, Sources};
 use sardonyx_crash_test::recovery::ending::Ended;
 use sardonyx_crash_test::recovery::without_numbers;
 use sardonyx_crash_test::report::words::{extend, few};
@@ -40,9 +41,16 @@ pub fn report(explored: &Explored) -> Value {
     told["violations"] = (violations(explored) + more).into();
     let ending = verdict::told(violations(explored) + more > 0, &explored.found.doubts);
     extend(&mut told, ending);
+    told["coverage"] = json!(coverage(explored));
     told["causes"] = causes.into();
     told["errors"] = errors.into();
     told
+}
+
+/// The places that change or sync files and never ran, whether or not a call failed.
+fn coverage(explored: &Explored) -> Option<Coverage> {
+    let mut sources = Sources::new(&explored.recording.places);
+    coverage::coverage(&explored.recording.places, &mut sources, &CHANGES)
 }
 
 /// What a program did after a call of it had failed.

@@ -68,7 +68,7 @@ def show(people: Console, found: dict[str, Any]) -> None:
     if not found["violations"]:
         people.print(Text(verdict(found), style="green"))
         show_basis(people, found)
-        _show_coverage(people, found["coverage"])
+        show_coverage(people, found["coverage"])
         return
     count = found["violations"]
     people.print(
@@ -171,12 +171,14 @@ def show_cause(people: Console, number: int, cause: dict[str, Any]) -> None:
         people.print(f"   {cause['gdb']}", soft_wrap=True)
 
 
-def _show_coverage(people: Console, coverage: dict[str, Any] | None) -> None:
+def show_coverage(
+    people: Console, coverage: dict[str, Any] | None, do: str = "make data persistent"
+) -> None:
     """Print the places that never ran, of which the verdict says nothing."""
     if coverage is None or not coverage["never_ran"]:
         return
     people.print(
-        f"{coverage['never_ran']:,} of {coverage['sites']:,} places that make data persistent "
+        f"{coverage['never_ran']:,} of {coverage['sites']:,} places that {do} "
         "never ran in the recording, so no cut tests them:",
         soft_wrap=True,
     )

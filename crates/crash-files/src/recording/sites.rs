@@ -1,8 +1,10 @@
 //! The place of a call in the program: the addresses of its code, or the frames of an interpreter, as sites of a recording.
 
+use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use rustc_hash::FxHashMap;
+use sardonyx_crash_test::recording::sites::Ran;
 use sardonyx_crash_test::recording::{Module, NOWHERE, SCRIPTS, ScriptFrame, Site};
 
 use crate::recording::perf_map::PerfMap;
@@ -100,6 +102,18 @@ impl Recorder {
             }
         }
         self.places.sites = sites;
+    }
+
+    /// Keeps which calls ran, of each program whose code is known.
+    pub(super) fn tell_what_ran(&mut self) {
+        let places = &mut self.places;
+        let programs: BTreeSet<u32> = places.modules.iter().map(|m| m.of_program).collect();
+        let ran = programs.into_iter().map(|program| {
+            let own = places.sites.iter().filter(|site| site.program == program);
+            let calls = own.map(|site| site.pc).filter(|pc| *pc < SCRIPTS);
+            Ran::from_calls(program, calls)
+        });
+        places.ran = Some(ran.collect()).filter(|_| cfg!(target_arch = "x86_64"));
     }
 
     /// The address that stands for a frame of an interpreter.

@@ -221,6 +221,7 @@ impl Recorder {
 
     fn finish(mut self, ended: Ended, seconds: f64, interrupt: &Interrupt) -> Result<RecordedRun> {
         self.compare_mapped(0, NOWHERE);
+        self.tell_what_ran();
         let unexplained = self.tree.difference(&self.root, interrupt)?;
         Ok(RecordedRun {
             start: self.start,

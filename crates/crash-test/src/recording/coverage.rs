@@ -37,6 +37,39 @@ const SYNCS: [&str; 6] = [
     "syncfs",
     "sync",
 ];
+/// Functions that change files at once. Those that keep text for later are none: their call is not the one that writes.
+pub const CHANGES: [&str; 30] = [
+    "write",
+    "pwrite",
+    "pwrite64",
+    "writev",
+    "pwritev",
+    "pwritev64",
+    "pwritev2",
+    "copy_file_range",
+    "sendfile",
+    "splice",
+    "rename",
+    "renameat",
+    "renameat2",
+    "link",
+    "linkat",
+    "symlink",
+    "symlinkat",
+    "unlink",
+    "unlinkat",
+    "remove",
+    "mkdir",
+    "mkdirat",
+    "rmdir",
+    "truncate",
+    "truncate64",
+    "ftruncate",
+    "ftruncate64",
+    "fallocate",
+    "fallocate64",
+    "posix_fallocate",
+];
 /// Functions of libpmem and libpmemobj that flush, fence or log, by the beginnings of their names.
 const PERSISTING: [&str; 16] = [
     "pmem_persist",
@@ -101,10 +134,11 @@ struct PersistingInstruction {
     what: PersistingAction,
 }
 
-fn persists(name: &str) -> bool {
+/// Whether a function makes data persistent, or is among some more.
+fn persists(name: &str, more: &[&str]) -> bool {
     let name = name.split('@').next().unwrap_or(name);
     let begins = |list: &[&str]| list.iter().any(|start| name.starts_with(start));
-    SYNCS.contains(&name) || begins(&PERSISTING) && !begins(&NO_EFFECT)
+    SYNCS.contains(&name) || more.contains(&name) || begins(&PERSISTING) && !begins(&NO_EFFECT)
 }
 
 fn instruction(mnemonic: Mnemonic) -> Option<PersistingAction> {
@@ -125,10 +159,12 @@ struct Executable<'d> {
     imports: FxHashMap<u64, String>,
     /// Maps the first address of each function to the address after its last, and its name.
     functions: Vec<(u64, u64, String)>,
+    /// Names of functions that count beside those that make data persistent.
+    more: &'d [&'d str],
 }
 
 impl<'d> Executable<'d> {
-    fn parse(bytes: &'d [u8]) -> Option<Executable<'d>> {
+    fn parse(bytes: &'d [u8], more: &'d [&'d str]) -> Option<Executable<'d>> {
         let file = elf::ElfFile64::parse(bytes).ok()?;
         let mut imports = FxHashMap::default();
         for (address, relocation) in file.dynamic_relocations().into_iter().flatten() {
@@ -156,6 +192,7 @@ impl<'d> Executable<'d> {
             file,
             imports,
             functions,
+            more,
         })
     }
 
@@ -195,7 +232,9 @@ impl<'d> Executable<'d> {
     fn called(&self, instruction: &Instruction, within: u64) -> Option<PersistingAction> {
         match instruction.flow_control() {
             FlowControl::IndirectCall | FlowControl::IndirectBranch => {
-                let name = self.imported(instruction).filter(|name| persists(name))?;
+                let name = self
+                    .imported(instruction)
+                    .filter(|name| persists(name, self.more))?;
                 return Some(PersistingAction::Named(name.to_owned()));
             }
             FlowControl::Call | FlowControl::UnconditionalBranch => {}
@@ -208,7 +247,9 @@ impl<'d> Executable<'d> {
             }
             Some(_) => None,
             None => {
-                let name = self.linked(target).filter(|name| persists(name))?;
+                let name = self
+                    .linked(target)
+                    .filter(|name| persists(name, self.more))?;
                 Some(PersistingAction::Named(name.to_owned()))
             }
         }
@@ -286,7 +327,7 @@ fn persisting(code: &Executable<'_>, sites: &[PersistingInstruction]) -> FxHashS
     let named = code
         .functions
         .iter()
-        .filter(|function| persists(&function.2));
+        .filter(|function| persists(&function.2, code.more));
     let mut found: FxHashSet<u64> = named.map(|function| function.0).collect();
     let mut callers: FxHashMap<u64, Vec<u64>> = FxHashMap::default();
     let mut next: Vec<u64> = found.iter().copied().collect();
@@ -375,7 +416,7 @@ impl SourcePlaces {
 /// Adds the places of one file. A file that is not the user's, has no lines of code, or has changed has none.
 fn add_file<'a>(
     recording: &'a Recording,
-    ran: &[Ran],
+    (ran, more): (&[Ran], &[&str]),
     path: &'a Path,
     sources: &mut Sources<'a>,
     places: &mut SourcePlaces,
@@ -386,10 +427,11 @@ fn add_file<'a>(
     }
     let bytes = read(path).ok()?;
     let module = (recording.modules.iter()).find(|module| module.path == path)?;
-    if blake3::hash(&bytes).to_hex().as_str() != module.hash {
+    // One that was recorded just now has no hash.
+    if !module.hash.is_empty() && blake3::hash(&bytes).to_hex().as_str() != module.hash {
         return None;
     }
-    let code = Executable::parse(&bytes)?;
+    let code = Executable::parse(&bytes, more)?;
     let sites = code.sites();
     let persisting = persisting(&code, &sites);
     let (mut used, mut flushing) = (FxHashSet::default(), FxHashSet::default());
@@ -429,9 +471,13 @@ fn add_file<'a>(
     Some(())
 }
 
-/// The places of a recording that make data persistent and never ran; `None` if the recording does not say what ran in
-/// all its programs.
-pub fn coverage<'a>(recording: &'a Recording, sources: &mut Sources<'a>) -> Option<Coverage> {
+/// The places of a recording that make data persistent, or call one of some more functions, and never ran; `None` if the
+/// recording does not say what ran in all its programs.
+pub fn coverage<'a>(
+    recording: &'a Recording,
+    sources: &mut Sources<'a>,
+    more: &[&str],
+) -> Option<Coverage> {
     let ran = recording.ran.as_ref()?;
     let is_told = |ran: &Ran| {
         let mut modules = recording.modules.iter();
@@ -448,7 +494,7 @@ pub fn coverage<'a>(recording: &'a Recording, sources: &mut Sources<'a>) -> Opti
             .to_str()
             .is_none_or(|path| SYSTEM.iter().any(|at| path.starts_with(at)));
         if !system && looked.insert(path) {
-            add_file(recording, ran, path, sources, &mut places);
+            add_file(recording, (ran, more), path, sources, &mut places);
         }
     }
     let sites = places.found.len();
@@ -474,6 +520,12 @@ mod tests {
     }
 
     #[test]
+    fn functions_that_change_files_count_where_files_are_cut() {
+        assert!(persists("rename@GLIBC_2.2.5", &CHANGES) && persists("fsync", &CHANGES));
+        assert!(!persists("rename", &[]) && !persists("fwrite", &CHANGES));
+    }
+
+    #[test]
     fn names_of_functions_that_persist_are_known() {
         for name in [
             "pmem_persist",
@@ -481,7 +533,7 @@ mod tests {
             "fsync",
             "pmemobj_tx_add_range",
         ] {
-            assert!(persists(name), "{name}");
+            assert!(persists(name, &[]), "{name}");
         }
         for name in [
             "pmem_map_file",
@@ -490,7 +542,7 @@ mod tests {
             "pmemobj_tx_stage",
             "pmemobj_open",
         ] {
-            assert!(!persists(name), "{name}");
+            assert!(!persists(name, &[]), "{name}");
         }
     }
 }

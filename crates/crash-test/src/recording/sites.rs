@@ -57,6 +57,16 @@ pub struct Ran {
 }
 
 impl Ran {
+    /// Builds it from the program's number and addresses within the calls that ran.
+    pub fn from_calls(program: u32, calls: impl Iterator<Item = u64>) -> Ran {
+        // A call that names its target, or the word with its target, has 5 or 6 bytes; these addresses are its last.
+        const CALL: u64 = 5;
+        Ran {
+            program,
+            ranges: calls.map(|at| (at.saturating_sub(CALL), at + 1)).collect(),
+        }
+    }
+
     /// Builds it from the program's number, the first address, and lengths that ran and did not run, in turn.
     pub fn from_lengths(told: &[u64]) -> Ran {
         let (program, mut at) = (told.first().copied(), told.get(1).copied().unwrap_or(0));

@@ -317,7 +317,7 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
         "first_violation_s": found.violations.iter().map(|v| v.seconds).min_by(f64::total_cmp),
         "causes": causes, "suspects": suspects, "notes": recording.notes,
         "coverage": (sources.as_mut().filter(|_| recording.scope.is_none()))
-            .and_then(|sources| coverage(recording, sources)),
+            .and_then(|sources| coverage(recording, sources, &[])),
     });
     for more in tried(question, explored) {
         extend(&mut report, more);
