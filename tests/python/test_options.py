@@ -105,6 +105,7 @@ SAMPLES: dict[str, str] = {
     "--budget": "9s",
     "--bytes": "1M",
     "--capacity": "1G",
+    "--check": "git",
     "--content-defined": "16K",
     "--design": "conventional",
     "--designs": "sca",

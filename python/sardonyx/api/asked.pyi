@@ -135,12 +135,16 @@ class CrashTestFiles(Asked):
     program: tuple[str, ...]
     files: Path
     recover: str | None
+    check: str | None
     list: bool
     platform: str
     budget: float
     errors: bool
     acks_fd: int
     acks_socket: bool
+    client: str | None
+    ready: str | None
+    stop: str | None
     sector: int
     atomic_page: int
     record_limit: float

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from rich.text import Text
 from sardonyx import _core
 from sardonyx.answer import Answer
 from sardonyx.api.asked import CrashTestFiles
+from sardonyx.crash_tests import ready_made as checks
 from sardonyx.crash_tests.searching import (
     answered,
     check_targets,
@@ -28,6 +30,8 @@ from sardonyx.crash_tests.searching import (
     show_basis,
     unfinished,
 )
+from sardonyx.crash_tests.served import served
+from sardonyx.crash_tests.show import show_coverage
 from sardonyx.draw.grid import grid, numbers
 from sardonyx.questions import CrashFilesQuestion
 from sardonyx.report.checks import accept
@@ -45,8 +49,11 @@ def answer(asked: CrashTestFiles, watch: Watch | None) -> Answer:
     """What the recovery does on each folder that a cut can leave, or only what the program did."""
     check_folder(asked.files)
     check_program(asked.program)
+    program = asked.program
+    if asked.client is not None:
+        program = served(program, asked.client, asked.ready, asked.stop)
     question = CrashFilesQuestion(
-        program=asked.program,
+        program=program,
         files=str(asked.files),
         platform=asked.platform,
         sector=asked.sector,
@@ -55,19 +62,25 @@ def answer(asked: CrashTestFiles, watch: Watch | None) -> Answer:
         acks_socket=asked.acks_socket,
         record_limit=asked.record_limit,
     )
-    if asked.list or asked.recover is None:
+    recover = ready_made(asked.check) if asked.check else asked.recover
+    if asked.list or recover is None:
         found = found_by(question, watch)
         return answered("crash-test files", found, found["notes"])
     question = question.replace(
-        **limits(asked), **effort(asked), recover=recovery(asked.recover), errors=asked.errors
+        **limits(asked), **effort(asked), recover=recovery(recover), errors=asked.errors
     )
     baseline = check_targets(asked)
     found = found_by(question, watch)
     for cause in found["causes"]:
-        cause["replay"] = replay(asked, cause["kept"])
+        cause["replay"] = replay(asked.keep, recover, cause["kept"])
     accept(found, baseline)
     answer = answered("crash-test files", found, notes(found), shown=asked.verbose)
     return reported(answer, asked)
+
+
+def ready_made(name: str) -> str:
+    """The command of a ready-made check."""
+    return shlex.join([sys.executable, "-I", "-S", checks.__file__, name, "{dir}"])
 
 
 def recovery(command: str) -> tuple[str, ...]:
@@ -107,15 +120,15 @@ def found_by(question: CrashFilesQuestion, watch: Watch | None) -> dict[str, Any
     return searched(Path(question.program[0]).name, call, watch)
 
 
-def replay(asked: CrashTestFiles, number: int | None) -> str:
+def replay(keep: Path | None, recover: str, number: int | None) -> str:
     """How a cause is seen again: its kept folder, or how to keep it."""
     if number is None:
         return "--errors makes that run again"
-    if asked.keep is None:
+    if keep is None:
         return "--keep FOLDER leaves the folder that fails"
-    place, copy = asked.keep / f"{number}-fails", asked.keep / f"{number}-copy"
-    command = (asked.recover or "").replace("{dir}", str(copy))
-    command = command.replace("{acks}", str(asked.keep / f"{number}-acks"))
+    place, copy = keep / f"{number}-fails", keep / f"{number}-copy"
+    command = recover.replace("{dir}", str(copy))
+    command = command.replace("{acks}", str(keep / f"{number}-acks"))
     return f"{shlex.join(['cp', '-r', str(place), str(copy)])} && {command}"
 
 
@@ -187,6 +200,7 @@ def tell(people: Console, found: Answer) -> None:
     elif not found["violations"]:
         people.print(Text(found["verdict"], style="green"))
         show_basis(people, found)
+        show_coverage(people, found["coverage"], "change or sync files")
     else:
         _show_causes(people, found, verbose=bool(found.shown))
 
@@ -219,9 +233,7 @@ def calls(one: Mapping[str, Any]) -> str:
     return line if len(line) <= room else line[: room - 3].rstrip(" <") + " .."
 
 
-def _show_cause(
-    people: Console, number: int, cause: Mapping[str, Any], *, verbose: bool
-) -> None:
+def _show_cause(people: Console, number: int, cause: Mapping[str, Any], *, verbose: bool) -> None:
     people.print()
     heading = Text.assemble(
         (f"{number}. ", "bold"), cause["summary"], f" ({cause['violations']} violations)"

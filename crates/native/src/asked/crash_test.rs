@@ -194,6 +194,8 @@ question! {
         /// The program's recovery and check, with {dir} for the folder and {acks} for what had been printed.
         #[schemars(extend("value" = "CMD"))]
         recover: Option<String>,
+        /// A ready-made check instead: git (fsck and the index) or sqlite (integrity_check), of all that is in the folder.
+        check: Option<String>,
         /// Only list the operations, with their places.
         list: bool,
         /// The file system: ext4-ordered, ext4-writeback, xfs, btrfs, or strict (what POSIX promises, and no more).
@@ -208,6 +210,15 @@ question! {
         acks_fd: u64 = 1,
         /// What it sends to any socket is in {acks} instead.
         acks_socket: bool,
+        /// The program is a server: what runs next to it, and is told what is promised. What it prints is in {acks}.
+        #[schemars(extend("value" = "CMD"))]
+        client: Option<String>,
+        /// Run again until it succeeds, before --client runs.
+        #[schemars(extend("value" = "CMD", "requires" = "client"))]
+        ready: Option<String>,
+        /// Stops the server when --client has ended; default: a signal, SIGTERM.
+        #[schemars(extend("value" = "CMD", "requires" = "client"))]
+        stop: Option<String>,
         /// A disk's sector, which is not torn; 0: 512 bytes.
         sector: Bytes = Bytes(0),
         /// A page that file system and disk write whole or not at all; 0: none, on btrfs 4K.
@@ -366,8 +377,9 @@ impl Question for CrashTestReplay {
 impl Question for CrashTestLint {}
 
 /// What a list of operations has no use for.
-const OF_A_SEARCH: [&str; 15] = [
+const OF_A_SEARCH: [&str; 16] = [
     "recover",
+    "check",
     "budget",
     "errors",
     "ok",
@@ -403,10 +415,17 @@ impl Question for CrashTestFiles {
             return given.idle(&OF_A_SEARCH, "with --list");
         }
         check_memory(self.memory_limit)?;
-        match self.recover {
-            Some(_) => Ok(()),
-            None => Err(
-                "--recover 'CMD {dir}': give the command that checks a folder, or --list to see what the program does"
+        if let Some(check) = &self.check {
+            check_known("check", "--check", check, &["git", "sqlite"])?;
+        }
+        match (&self.recover, &self.check) {
+            (Some(_), Some(_)) => {
+                Err("--recover, --check: both check a folder; give one".into())
+            }
+            (Some(_), None) | (None, Some(_)) => Ok(()),
+            (None, None) => Err(
+                "--recover 'CMD {dir}': give the command that checks a folder, or --check with a ready-made one, or --list to \
+                 see what the program does"
                     .into(),
             ),
         }
