@@ -182,6 +182,7 @@ def test_two_faults_in_node_are_two_causes_with_their_functions(
 ) -> None:
     options = "--perf-basic-prof --interpreted-frames-native-stack"
     monkeypatch.setenv("NODE_OPTIONS", options)
+    monkeypatch.chdir(tmp_path)  # V8 leaves a log where it runs
     script = tmp_path / "two.js"
     script.write_text(NODE)
     found = faults(tmp_path / "d", f"node {script} {tmp_path}/d")

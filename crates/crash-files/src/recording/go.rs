@@ -4,6 +4,7 @@
 use object::Endianness;
 use object::elf::FileHeader64;
 use object::read::elf::{FileHeader, SectionHeader};
+use sardonyx_crash_test::recording::ScriptFrame;
 
 /// The first words of a table of Go 1.18 and 1.19, and of later ones.
 const MAGIC: [u32; 2] = [0xffff_fff0, 0xffff_fff1];
@@ -11,18 +12,34 @@ const SECTIONS: [&[u8]; 2] = [b".gopclntab", b".data.rel.ro.gopclntab"];
 /// Offsets in the header, which begins with 8 bytes and goes on with words.
 const FUNCTIONS: usize = 8;
 const TEXT: usize = 24;
+const NAMES: usize = 32;
+const UNITS: usize = 40;
+const FILES: usize = 48;
 const STACK_STEPS: usize = 56;
 const TABLE: usize = 64;
-/// The offset of the stack's steps in a function's entry, after its address, name, arguments and deferred return.
+/// Offsets in a function's entry: of its name, of the steps of the stack, the file and the line, and of its unit.
+const NAME: usize = 4;
 const STEPS: usize = 16;
+const FILE_STEPS: usize = 20;
+const LINE_STEPS: usize = 24;
+const UNIT: usize = 32;
 
 pub(super) struct GoTable {
     bytes: Vec<u8>,
     text: u64,
     quantum: u64,
+    /// Whether the file has lines of code besides.
+    has_lines: bool,
+    /// Where Go's own library lies, if its files have whole paths.
+    root: String,
 }
 
 impl GoTable {
+    /// Whether it is the only place of lines of code: the file has no debug information.
+    pub(super) fn is_alone(&self) -> bool {
+        !self.has_lines
+    }
+
     /// The table of a program, if it is in Go.
     pub(super) fn read(
         header: &FileHeader64<Endianness>,
@@ -57,15 +74,85 @@ impl GoTable {
             text => text,
         };
         let quantum = u64::from(*bytes.get(6)?).max(1);
-        Some(GoTable {
+        let mut table = GoTable {
             bytes,
             text,
             quantum,
-        })
+            has_lines: sections.section_by_name(endian, b".debug_line").is_some(),
+            root: String::new(),
+        };
+        table.root = table.library().unwrap_or_default();
+        Some(table)
+    }
+
+    /// The folder of Go's own library, which has the function that calls `main`.
+    fn library(&self) -> Option<String> {
+        let table = usize::try_from(word64(&self.bytes, TABLE)?).ok()?;
+        let count = usize::try_from(word64(&self.bytes, FUNCTIONS)?).ok()?;
+        let starts = (0..count).map_while(|number| word32(&self.bytes, table + number * 8));
+        let mut places = starts.filter_map(|start| self.place(self.text + u64::from(start)));
+        let first = places.find(|place| place.function.as_deref() == Some("runtime.main"))?;
+        first
+            .file
+            .strip_suffix("runtime/proc.go")
+            .map(str::to_owned)
+    }
+
+    /// Whether the place of a function is not its user's: it is in Go's own library. Where paths were trimmed, that is a
+    /// package without a host, or a file from elsewhere than the function's own, which was inlined.
+    fn is_library(&self, function: &str, file: &str, own: &str) -> bool {
+        if !self.root.is_empty() {
+            return file.starts_with(&self.root);
+        }
+        let folder = |file: &str| file.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+        let last = function.rfind('/').map_or(0, |slash| slash + 1);
+        let dot = function[last..]
+            .find('.')
+            .map_or(function.len(), |dot| last + dot);
+        let package = &function[..dot];
+        let host = package.split('/').next().unwrap_or_default();
+        package != "main" && !host.contains('.') || folder(file) != folder(own)
     }
 
     /// The number of bytes by which the function of an instruction has moved the stack pointer there.
     pub(super) fn moved(&self, address: u64) -> Option<u64> {
+        let (entry, at) = self.function(address)?;
+        u64::try_from(self.value(entry, STEPS, at)?).ok()
+    }
+
+    /// The function, file and line of an instruction; of what was inlined there, its file and line.
+    pub(super) fn place(&self, address: u64) -> Option<ScriptFrame> {
+        let (entry, at) = self.function(address)?;
+        let name = self
+            .part(NAMES)?
+            .get(word32(&self.bytes, entry + NAME)? as usize..)?;
+        let (file, function) = (self.file(entry, at)?, text(name)?);
+        let line = self.value(entry, LINE_STEPS, at)?;
+        Some(ScriptFrame {
+            library: self.is_library(&function, &file, &self.file(entry, 0)?),
+            file,
+            line: u32::try_from(line).ok(),
+            function: Some(function),
+        })
+    }
+
+    /// The file of what a function does at a distance from its beginning.
+    fn file(&self, entry: usize, at: u64) -> Option<String> {
+        let unit = word32(&self.bytes, entry + UNIT)? as usize;
+        let number = usize::try_from(self.value(entry, FILE_STEPS, at)?).ok()?;
+        let file = unit.checked_add(number)?.checked_mul(4)?;
+        let file = word32(self.part(UNITS)?, file)? as usize;
+        text(self.part(FILES)?.get(file..)?)
+    }
+
+    /// The part of the table whose offset is in a word of the header.
+    fn part(&self, word: usize) -> Option<&[u8]> {
+        let from = usize::try_from(word64(&self.bytes, word)?).ok()?;
+        self.bytes.get(from..)
+    }
+
+    /// The entry of an instruction's function, and the distance from the function's beginning.
+    fn function(&self, address: u64) -> Option<(usize, u64)> {
         let at = u32::try_from(address.checked_sub(self.text)?).ok()?;
         let table = usize::try_from(word64(&self.bytes, TABLE)?).ok()?;
         let functions = usize::try_from(word64(&self.bytes, FUNCTIONS)?).ok()?;
@@ -83,12 +170,20 @@ impl GoTable {
             return None; // after the last function
         }
         let entry = table.checked_add(word32(&self.bytes, table + number * 8 + 4)? as usize)?;
-        let steps = word32(&self.bytes, entry.checked_add(STEPS)?)? as usize;
-        let all = usize::try_from(word64(&self.bytes, STACK_STEPS)?).ok()?;
-        let steps = self.bytes.get(all.checked_add(steps)?..)?;
-        let moved = step(steps, u64::from(at - start(number)?), self.quantum)?;
-        u64::try_from(moved).ok()
+        Some((entry, u64::from(at - start(number)?)))
     }
+
+    /// The value that a function's steps have at a distance from its beginning.
+    fn value(&self, entry: usize, steps: usize, at: u64) -> Option<i64> {
+        let steps = word32(&self.bytes, entry.checked_add(steps)?)? as usize;
+        step(self.part(STACK_STEPS)?.get(steps..)?, at, self.quantum)
+    }
+}
+
+/// A text until its zero.
+fn text(bytes: &[u8]) -> Option<String> {
+    let end = bytes.iter().position(|&byte| byte == 0)?;
+    String::from_utf8(bytes[..end].to_vec()).ok()
 }
 
 /// The value at a distance from the beginning of a function. Each step has a difference, and the length that has it.
@@ -157,6 +252,8 @@ mod tests {
             bytes,
             text: 0x1000,
             quantum: 1,
+            has_lines: false,
+            root: String::new(),
         }
     }
 
@@ -169,6 +266,19 @@ mod tests {
         assert_eq!(table().moved(0), None);
     }
 
+    #[test]
+    fn go_s_own_library_is_known_by_its_folder_or_by_its_packages() {
+        let mut table = table();
+        let library = |table: &GoTable, function, file| table.is_library(function, file, file);
+        assert!(library(&table, "os.Exit", "os/proc.go"));
+        assert!(table.is_library("main.put", "os/file.go", "app/main.go"));
+        assert!(!library(&table, "main.put", "app/main.go"));
+        assert!(!library(&table, "a.org/kv/log.Put", "a.org/kv/log/log.go"));
+        table.root = "/go/src/".to_owned();
+        assert!(library(&table, "app/log.Put", "/go/src/os/file.go"));
+        assert!(!library(&table, "app/log.Put", "/home/app/log/log.go"));
+    }
+
     /// No table leads beyond its own bytes.
     #[test]
     fn a_broken_table_says_nothing() {
@@ -178,12 +288,12 @@ mod tests {
                 bytes: whole.bytes[..length].to_vec(),
                 ..table()
             };
-            let _ = cut.moved(0x1000 + 30);
+            let _ = (cut.moved(0x1000 + 30), cut.place(0x1000 + 30));
         }
         for at in 0..whole.bytes.len() {
             let mut broken = table();
             broken.bytes[at] = 0xff;
-            let _ = broken.moved(0x1000 + 30);
+            let _ = (broken.moved(0x1000 + 30), broken.place(0x1000 + 30));
         }
     }
 }

@@ -23,6 +23,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_crash_test::recording::{NOWHERE, Recording, ScriptFrame};
@@ -144,6 +145,7 @@ struct Thread {
 }
 
 struct Recorder {
+    began: SystemTime,
     root: PathBuf,
     device: u64,
     start: FileTree,

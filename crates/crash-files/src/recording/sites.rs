@@ -1,7 +1,6 @@
 //! The place of a call in the program: the addresses of its code, or the frames of an interpreter, as sites of a recording.
 
 use std::collections::BTreeSet;
-use std::time::SystemTime;
 
 use rustc_hash::FxHashMap;
 use sardonyx_crash_test::recording::sites::Ran;
@@ -78,27 +77,26 @@ impl Recorder {
         calls
     }
 
-    /// Finds the functions of code that programs made, which they list until they end.
-    pub(super) fn name_made_code(&mut self, began: SystemTime) {
+    /// Names calls that no debug information names: in programs in Go without it, and in code that programs made, whose
+    /// functions they list until they end.
+    pub(super) fn name_calls(&mut self) {
         let mut sites = std::mem::take(&mut self.places.sites);
         let mut maps = FxHashMap::default();
-        let places = &self.places;
-        let known = |of: u32, pc| {
-            let mut modules = places.modules.iter();
-            modules.any(|m| m.of_program == of && (m.start..m.end).contains(&pc))
-        };
-        let made: Vec<usize> = (0..sites.len())
-            .filter(|&at| sites[at].pc < SCRIPTS && !known(sites[at].program, sites[at].pc))
-            .collect();
-        for at in made {
-            let program = sites[at].program;
-            let Some(&process) = self.ran.get(program as usize) else {
-                continue;
+        for site in sites.iter_mut().filter(|site| site.pc < SCRIPTS) {
+            let mut modules = self.places.modules.iter();
+            let here =
+                |m: &&Module| m.of_program == site.program && (m.start..m.end).contains(&site.pc);
+            let frame = match (modules.find(here), self.ran.get(site.program as usize)) {
+                (Some(m), _) => self.stacks.go_place(&m.path, site.pc - m.start + m.offset),
+                (None, Some(&process)) => {
+                    let map = maps.entry(site.program);
+                    let map = map.or_insert_with(|| PerfMap::read(process, self.began));
+                    map.at(site.pc).cloned()
+                }
+                (None, None) => None,
             };
-            let map = maps.entry(program);
-            let map = map.or_insert_with(|| PerfMap::read(process, began));
-            if let Some(frame) = map.at(sites[at].pc) {
-                sites[at].pc = self.script(frame.clone());
+            if let Some(frame) = frame {
+                site.pc = self.script(frame);
             }
         }
         self.places.sites = sites;

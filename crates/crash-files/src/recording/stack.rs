@@ -9,6 +9,7 @@ use object::elf::FileHeader64;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{Endianness, elf};
 use rustc_hash::FxHashMap;
+use sardonyx_crash_test::recording::ScriptFrame;
 
 use super::go::GoTable;
 use super::machine::{CALLS_PUSH, FRAME, INSTRUCTION, REGISTERS, Registers, STACK_AND_RETURN};
@@ -185,6 +186,15 @@ pub(super) struct Stacks {
 }
 
 impl Stacks {
+    /// The place of an instruction at an offset in a file that has no lines but those of Go's own table.
+    pub(super) fn go_place(&self, path: &Path, offset: u64) -> Option<ScriptFrame> {
+        let table = self.tables.get(path)?.as_ref()?;
+        let go = table.go.as_ref().filter(|go| go.is_alone())?;
+        let inside = |p: &&(u64, u64, u64)| (p.0..p.0 + p.1).contains(&offset);
+        let (from, _, address) = table.parts.iter().find(inside)?;
+        go.place(offset - from + address)
+    }
+
     /// The addresses of the instructions of a system call and of the calls that led to it, innermost first.
     pub(super) fn walk(
         &mut self,

@@ -74,6 +74,7 @@ impl Recorder {
         let numbered = identities.into_iter().zip(0..);
         let bytes = tree.bytes();
         Ok(Recorder {
+            began: SystemTime::now(),
             device: root.metadata().map_err(failed())?.dev(),
             root,
             start: tree.clone(),
@@ -145,7 +146,7 @@ impl Recorder {
     /// In turn: when the time is over, the files have grown too large or the user wants an end, all are killed; if nothing
     /// has stopped, it pauses, longer each time; a stop is handled; and the first process's end is kept.
     fn run(mut self, run: &Run<'_>) -> Result<RecordedRun> {
-        let (began, started) = (Instant::now(), SystemTime::now());
+        let began = Instant::now();
         let first = self.spawn(run)?;
         self.first = first;
         let known = usize::try_from(run.acks_fd - 1).ok();
@@ -215,13 +216,13 @@ impl Recorder {
             (_, true) => Ended::Status(libc::WEXITSTATUS(status)),
             (_, false) => Ended::Signal(libc::WTERMSIG(status)),
         };
-        self.name_made_code(started);
         self.finish(ended, began.elapsed().as_secs_f64(), run.interrupt)
     }
 
     fn finish(mut self, ended: Ended, seconds: f64, interrupt: &Interrupt) -> Result<RecordedRun> {
         self.compare_mapped(0, NOWHERE);
         self.tell_what_ran();
+        self.name_calls();
         let unexplained = self.tree.difference(&self.root, interrupt)?;
         Ok(RecordedRun {
             start: self.start,
