@@ -189,6 +189,50 @@ def test_two_faults_in_node_are_two_causes_with_their_functions(
     assert found["status"] == 1 and late(found) == ["two.js:3", "two.js:7"], found
 
 
+JAVA = """\
+import java.io.*;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.*;
+
+public class Two {
+    static void put(FileChannel file, String text) throws IOException {
+        file.write(ByteBuffer.wrap(text.getBytes())); // FAULT
+    }
+
+    static void first(String place) throws IOException {
+        try (FileChannel file = FileChannel.open(Path.of(place, "a"), StandardOpenOption.WRITE)) {
+            put(file, "a 0\\n");
+        }
+        System.out.println("a 0");
+    }
+
+    public static void main(String[] words) throws IOException {
+        first(words[0]);
+        try (FileOutputStream file = new FileOutputStream(words[0] + "/b", true)) {
+            file.write("b 0\\n".getBytes()); // FAULT
+        }
+        System.out.println("b 0");
+    }
+}
+"""
+
+
+@pytest.mark.machine
+@pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler here")
+def test_two_faults_in_java_are_two_causes_with_their_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xint")
+    (tmp_path / "Two.java").write_text(JAVA)
+    subprocess.run(["javac", "-g", "-d", str(tmp_path), str(tmp_path / "Two.java")], check=True)
+    found = faults(tmp_path / "d", f"java -cp {tmp_path} Two {tmp_path}/d")
+    lines = [n for n, line in enumerate(JAVA.splitlines(), 1) if "FAULT" in line]
+    assert found["status"] == 1 and late(found) == sorted(f"Two.java:{n}" for n in lines), found
+    calls = {tuple(cause["late"][0]["calls"])[:2] for cause in found["causes"]}
+    assert ("Two.put Two.java:8", "Two.first Two.java:13") in calls
+
+
 @pytest.mark.machine
 def test_a_call_that_promises_nothing_is_named(tmp_path: Path) -> None:
     source = tmp_path / "hint.c"

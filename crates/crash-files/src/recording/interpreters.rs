@@ -8,9 +8,13 @@ use object::read::elf::{FileHeader, ProgramHeader, Sym};
 use rustc_hash::FxHashMap;
 use sardonyx_crash_test::recording::ScriptFrame;
 
+use super::java::{self, Java};
 use super::process::MappedCode;
 use super::python::{self, Python};
 use super::shell::{self, Shell};
+
+/// A text may have this many bytes.
+const LONGEST: usize = 4096;
 
 /// Reads memory of the process: an address and a length. Fewer bytes if not all exist.
 pub(super) type Read<'a> = dyn Fn(u64, usize) -> Vec<u8> + 'a;
@@ -25,10 +29,30 @@ pub(super) fn word(read: &Read<'_>, address: u64) -> Option<u64> {
     at(&read(address, 8), 0)
 }
 
+/// Reads a text, which ends with a zero.
+pub(super) fn text(read: &Read<'_>, address: u64) -> Option<String> {
+    let mut bytes = Vec::new();
+    while bytes.len() < LONGEST {
+        // The memory after its page may not exist.
+        let from = address.checked_add(bytes.len() as u64)?;
+        let part = read(from, 256 - from as usize % 256);
+        if let Some(end) = part.iter().position(|&byte| byte == 0) {
+            bytes.extend_from_slice(&part[..end]);
+            return String::from_utf8(bytes).ok();
+        }
+        if part.is_empty() {
+            return None;
+        }
+        bytes.extend(part);
+    }
+    None
+}
+
 #[derive(Clone, Debug)]
 enum Kind {
     Python(Python),
     Shell(Shell),
+    Java(Box<Java>),
 }
 
 /// The interpreter in a process.
@@ -48,9 +72,11 @@ impl Interpreter {
                 .any(|part| part.as_os_str() == "lib-dynload")
     }
 
-    /// The frames of a thread, innermost first; none if it runs no script.
-    pub(super) fn frames(&self, thread: i32, read: &Read<'_>) -> Vec<ScriptFrame> {
+    /// The frames of a thread, innermost first; none if it runs no script. The frame pointers of calls in code that the
+    /// program has made are given.
+    pub(super) fn frames(&self, thread: i32, made: &[u64], read: &Read<'_>) -> Vec<ScriptFrame> {
         match &self.kind {
+            Kind::Java(java) => java.frames(made, read),
             Kind::Python(python) => python.frames(thread, read),
             Kind::Shell(shell) => shell.frame(thread, read).into_iter().collect(),
         }
@@ -58,7 +84,11 @@ impl Interpreter {
 }
 
 /// Parts of the names of the files that interpreters lie in, and the symbols that lead to their structures.
-const KINDS: [(&str, &[&[u8]]); 2] = [("python", &python::SYMBOLS), ("bash", &shell::SYMBOLS)];
+const KINDS: [(&str, &[&[u8]]); 3] = [
+    ("python", &python::SYMBOLS),
+    ("bash", &shell::SYMBOLS),
+    ("libjvm", &java::SYMBOLS),
+];
 
 /// The addresses of an interpreter's symbols in its file, and the file's loaded parts: offset, length, address.
 #[derive(Debug)]
@@ -112,10 +142,23 @@ impl Interpreters {
             let there: Vec<u64> = there.map(|at| at.wrapping_add(moved)).collect();
             let kind = match symbols.kind {
                 0 => Kind::Python(Python::new(&there, read)?),
-                _ => Kind::Shell(Shell::new(&there)?),
+                1 => Kind::Shell(Shell::new(&there)?),
+                _ => Kind::Java(Box::new(Java::new(&there, read)?)),
             };
             let path = part.path.clone();
             Some(Interpreter { kind, path })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::text;
+
+    #[test]
+    fn a_text_ends_with_its_zero() {
+        let read = |at: u64, length: usize| b"abc\0d"[at as usize..][..length.min(4)].to_vec();
+        assert_eq!(text(&read, 0).as_deref(), Some("abc"));
+        assert_eq!(text(&|_, length| vec![b'x'; length], 0), None);
     }
 }

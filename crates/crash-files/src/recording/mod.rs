@@ -9,6 +9,7 @@ mod calls;
 mod ends;
 mod go;
 mod interpreters;
+mod java;
 mod machine;
 mod perf_map;
 mod process;

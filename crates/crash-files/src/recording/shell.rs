@@ -6,10 +6,7 @@ use std::path::PathBuf;
 
 use sardonyx_crash_test::recording::ScriptFrame;
 
-use super::interpreters::{Read, word};
-
-/// A name or a command may have this many bytes.
-const LONGEST: usize = 4096;
+use super::interpreters::{Read, text, word};
 
 /// The symbols that lead to it.
 pub(super) const SYMBOLS: [&[u8]; 4] = [
@@ -71,24 +68,6 @@ fn script(process: i32, name: &str) -> PathBuf {
     open.unwrap_or_else(|| PathBuf::from(name))
 }
 
-fn text(read: &Read<'_>, address: u64) -> Option<String> {
-    let mut bytes = Vec::new();
-    while bytes.len() < LONGEST {
-        // The memory after its page may not exist.
-        let from = address.checked_add(bytes.len() as u64)?;
-        let part = read(from, 256 - from as usize % 256);
-        if let Some(end) = part.iter().position(|&byte| byte == 0) {
-            bytes.extend_from_slice(&part[..end]);
-            return String::from_utf8(bytes).ok();
-        }
-        if part.is_empty() {
-            return None;
-        }
-        bytes.extend(part);
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,12 +79,5 @@ mod tests {
             assert!(shell.frame(1, &|_, length| vec![byte; length]).is_none());
         }
         assert!(shell.frame(1, &|_, _| Vec::new()).is_none());
-    }
-
-    #[test]
-    fn a_text_ends_with_its_zero() {
-        let read = |at: u64, length: usize| b"abc\0d"[at as usize..][..length.min(4)].to_vec();
-        assert_eq!(text(&read, 0).as_deref(), Some("abc"));
-        assert_eq!(text(&|_, length| vec![b'x'; length], 0), None);
     }
 }

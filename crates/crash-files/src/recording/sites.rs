@@ -8,6 +8,7 @@ use sardonyx_crash_test::recording::{Module, NOWHERE, SCRIPTS, ScriptFrame, Site
 
 use crate::recording::perf_map::PerfMap;
 use crate::recording::process::{self, MappedCode};
+use crate::recording::stack::Walked;
 use crate::recording::{Process, Recorder};
 
 impl Recorder {
@@ -29,7 +30,7 @@ impl Recorder {
             self.look_up_code(process_id, &mut process);
             walked = self.stacks.walk(thread, &registers, &process.code);
         }
-        let calls = self.with_scripts(thread, &process, walked.calls);
+        let calls = self.with_scripts(thread, &process, walked);
         let program = process.command;
         let mut site = process.run_at;
         for pc in calls.into_iter().rev() {
@@ -58,16 +59,19 @@ impl Recorder {
     pub(super) fn look_up_code(&mut self, process_id: i32, process: &mut Process) {
         process.code = process::code(process_id);
         let read = |address, length| process::memory(process_id, address, length);
-        process.interpreter = self.interpreters.find(&process.code, &read);
+        if process.interpreter.is_none() {
+            process.interpreter = self.interpreters.find(&process.code, &read);
+        }
     }
 
     /// Calls with those of an interpreter in the place of its own, from its innermost one on.
-    fn with_scripts(&mut self, thread: i32, process: &Process, mut calls: Vec<u64>) -> Vec<u64> {
+    fn with_scripts(&mut self, thread: i32, process: &Process, walked: Walked) -> Vec<u64> {
+        let mut calls = walked.calls;
         let Some(interpreter) = &process.interpreter else {
             return calls;
         };
         let read = |address, length| process::memory(thread, address, length);
-        let frames = interpreter.frames(thread, &read);
+        let frames = interpreter.frames(thread, &walked.made, &read);
         if frames.is_empty() {
             return calls;
         }

@@ -176,6 +176,8 @@ fn entries(
 pub(super) struct Walked {
     /// The addresses of the instructions, innermost first.
     pub(super) calls: Vec<u64>,
+    /// The frame pointers of those in code that the program has made.
+    pub(super) made: Vec<u64>,
     /// Whether it ended at an address where no code is known.
     pub(super) left: bool,
 }
@@ -204,6 +206,7 @@ impl Stacks {
     ) -> Walked {
         let mut registers = registers.dwarf();
         let mut found = Vec::new();
+        let mut made = Vec::new();
         let mut left = false;
         while found.len() < DEEPEST {
             // A return address is after its call, and may be after the end of its function.
@@ -213,6 +216,7 @@ impl Stacks {
                 break;
             };
             found.push(at);
+            made.extend((!part.is_of_file()).then_some(registers[FRAME]));
             let table = self.tables.entry(part.path.clone());
             let table = table.or_insert_with(|| match part.is_of_file() {
                 true => UnwindTable::read(&part.path),
@@ -233,6 +237,10 @@ impl Stacks {
                 _ => break,
             }
         }
-        Walked { calls: found, left }
+        Walked {
+            calls: found,
+            made,
+            left,
+        }
     }
 }
