@@ -11,4 +11,5 @@ pub const LOG_REGION: &str = "log";
 
 files! { Logging: none hw_log easy_pm }
 
+pub mod buckets;
 pub mod undo;

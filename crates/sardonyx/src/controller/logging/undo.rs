@@ -8,20 +8,18 @@
 //! own lines do). A line of data waits until the header that names its old content counts (it is *locked*). So recovery puts back what
 //! the registers lead to, newest first, and clears them when all that is accepted.
 
-use std::collections::VecDeque;
-
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::buckets::{self, Buckets, NO_REGISTERS, RegisterLines, Registers};
 use crate::controller::layers::{Limit, Reached};
 use crate::controller::{
     Class, Figures, Layer, Persist, Storey, Top, Unfinished, Write, stands_on_below,
 };
-use crate::exhausted::Exhausted;
 use crate::figures::figures;
 use crate::line::{LINE_BYTES, Line, Logical, ZERO_LINE};
-use crate::mechanisms::{ENDED_FULL, Mechanism, Value, mechanisms};
-use crate::medium::layout::{Layout, Region};
+use crate::mechanisms::{ENDED_FULL, Mechanism, mechanisms};
+use crate::medium::layout::Layout;
 use crate::medium::mapping;
 use crate::plan::{At, Fetched, Plan, Step, Stored, Timer};
 use crate::settings::{AnyKey, Settings, keys, words};
@@ -276,41 +274,8 @@ struct TransactionSlot {
 impl TransactionSlot {
     /// The line that reserve power dumps, with the number of headers or without.
     fn dumped(&self, counts: bool) -> Line {
-        let mut line = ZERO_LINE;
-        line[..8].copy_from_slice(&self.transaction.to_le_bytes());
-        if counts {
-            line[8..16].copy_from_slice(&self.headers.to_le_bytes());
-        }
-        line[16..24].copy_from_slice(&(self.buckets.len() as u64).to_le_bytes());
-        for (bytes, bucket) in line[24..].chunks_mut(2).zip(&self.buckets) {
-            bytes.copy_from_slice(&bucket.to_le_bytes());
-        }
-        line
-    }
-}
-
-struct RegistersFound {
-    transaction: u64,
-    headers: u64,
-    buckets: Vec<u16>,
-}
-
-impl RegistersFound {
-    /// Parses registers; `None` if no transaction was under way, or none of its entries was in the log.
-    fn parse(line: &Line, buckets: u64, records: u64) -> Option<RegistersFound> {
-        let word = |at: usize| u64::from_le_bytes(line[at..at + 8].try_into().expect("8 bytes"));
-        let (transaction, headers, count) = (word(0), word(8), word(16));
-        if transaction == 0 || headers > records || count > MOST_BUCKETS {
-            return None;
-        }
-        let named = line[24..].as_chunks::<2>().0.iter().take(count as usize);
-        let named: Vec<u16> = named.map(|bytes| u16::from_le_bytes(*bytes)).collect();
-        let exist = named.iter().all(|bucket| u64::from(*bucket) < buckets);
-        exist.then_some(RegistersFound {
-            transaction,
-            headers,
-            buckets: named,
-        })
+        let headers = if counts { self.headers } else { 0 };
+        buckets::dumped(self.transaction, headers, &self.buckets, 0)
     }
 }
 
@@ -321,7 +286,6 @@ struct LogCounts {
     forced: u64,
     timed_out: u64,
     undone: u64,
-    most_buckets: u64,
     most_transactions: u64,
 }
 
@@ -330,20 +294,14 @@ pub struct UndoLog<S> {
     below: Top,
     sealing: S,
     lines: u64,
-    registers: Region,
+    registers: RegisterLines,
     records: u64,
-    buckets: u64,
     timeout: Time,
     slots: Vec<TransactionSlot>,
-    /// Buckets that belong to nobody, in the order in which they will be taken, each with the step before which it must
-    /// not be written.
-    free: VecDeque<(u16, Step)>,
-    reuse: BucketReuse,
+    buckets: Buckets,
     locks: FxHashMap<Logical, WriteLock>,
     timers: FxHashMap<Timer, (usize, u64)>,
     begun: u64,
-    /// The step after which a recovery has cleared the registers.
-    ready: Step,
     counts: LogCounts,
 }
 
@@ -356,27 +314,22 @@ impl<S: Sealing> UndoLog<S> {
         lines: u64,
         layout: &mut Layout,
     ) -> UndoLog<S> {
-        let (transactions, buckets) = (settings.get(&TRANSACTIONS), settings.get(&BUCKETS));
+        let (transactions, records) = (settings.get(&TRANSACTIONS), settings.get(&RECORDS));
+        let buckets = Buckets::new(settings);
         UndoLog {
             below,
             sealing,
             lines,
-            registers: layout.reserve("log-registers", transactions),
-            records: settings.get(&RECORDS),
-            buckets,
+            registers: RegisterLines::new(layout, transactions, buckets.all, records),
+            records,
             timeout: Time::from_ps(settings.get(&TIMEOUT) * 1000),
             slots: (0..transactions)
                 .map(|_| TransactionSlot::default())
                 .collect(),
-            free: (0..buckets)
-                .map(|index| (settings.get(&FIRST_BUCKET) + index) % buckets)
-                .map(|bucket| (bucket as u16, Step::PAST))
-                .collect(),
-            reuse: settings.get(&REUSE),
+            buckets,
             locks: FxHashMap::default(),
             timers: FxHashMap::default(),
             begun: 0,
-            ready: Step::PAST,
             counts: LogCounts::default(),
         }
     }
@@ -402,34 +355,8 @@ impl<S: Sealing> UndoLog<S> {
             spot.bucket = *last;
             return Some(spot);
         }
-        if this.buckets.len() as u64 == MOST_BUCKETS {
-            plan.fail(Exhausted {
-                problem: "a transaction changes more lines than its log registers can name",
-                remedy: "set log.records higher, or make shorter transactions",
-                key: Some(RECORDS.name()),
-            });
-            return None;
-        }
-        let Some((bucket, after)) = self.free.pop_front() else {
-            plan.fail(Exhausted {
-                problem: "the hardware log is full",
-                remedy: "set log.buckets or log.records higher",
-                key: None,
-            });
-            return None;
-        };
-        if !this.buckets.is_empty() {
-            plan.exercise(&NEXT_BUCKET);
-        }
-        if after != Step::PAST {
-            plan.exercise(&BUCKET_AGAIN);
-        }
-        let gate = plan.both(after, self.ready);
-        this.buckets.push(bucket);
+        let (bucket, gate) = self.buckets.take(&mut this.buckets, plan)?;
         (this.headers, this.bucket_free) = (0, gate);
-        let taken = self.buckets - self.free.len() as u64;
-        self.counts.most_buckets = self.counts.most_buckets.max(taken);
-        plan.reach(Value::LogBuckets, taken);
         (spot.bucket, spot.record, spot.gate) = (bucket, 0, gate);
         self.sealing.open(spot, &mut plan.because(Cause::Log));
         Some(spot)
@@ -460,8 +387,9 @@ impl<S: Sealing> UndoLog<S> {
         let this = &mut self.slots[slot];
         this.headers += 1;
         let accepted = plan.both(this.durable, stored.accepted);
-        let place = self.registers.line(slot as u64);
-        let durable = plan.registers(place, &this.dumped(counts), accepted, &open.lines);
+        let place = self.registers.place(slot);
+        let dumped = this.dumped(counts);
+        let durable = plan.registers(place, &dumped, accepted, &open.lines);
         this.durable = durable;
         for line in &open.lines {
             self.locks.insert(*line, WriteLock::Closed(durable));
@@ -472,13 +400,7 @@ impl<S: Sealing> UndoLog<S> {
         }
     }
 
-    /// The registers of `slot` as a cut has left them.
-    fn found(&self, slot: u64, plan: &mut Plan) -> Option<RegistersFound> {
-        let dumped = plan.scan(self.registers.line(slot)).unwrap_or(ZERO_LINE);
-        RegistersFound::parse(&dumped, self.buckets, self.records)
-    }
-
-    fn entries(&mut self, found: &RegistersFound, index: usize, plan: &mut Plan) -> Vec<LogEntry> {
+    fn entries(&mut self, found: &Registers, index: usize, plan: &mut Plan) -> Vec<LogEntry> {
         let is_last = index + 1 == found.buckets.len();
         let headers = if is_last { found.headers } else { self.records };
         let bucket = found.buckets[index];
@@ -498,11 +420,11 @@ impl<S: Sealing> Storey for UndoLog<S> {
     fn undo(&mut self, plan: &mut Plan) -> Vec<Logical> {
         let mut plan = plan.because(Cause::Log);
         let (mut restored, mut cleared) = (Vec::new(), Step::PAST);
-        for slot in 0..self.slots.len() as u64 {
-            let Some(found) = self.found(slot, &mut plan) else {
+        for slot in 0..self.slots.len() {
+            let Some(found) = self.registers.found(slot, &mut plan) else {
                 continue;
             };
-            let (place, mut accepted) = (self.registers.line(slot), Step::PAST);
+            let (place, mut accepted) = (self.registers.place(slot), Step::PAST);
             let mut entries = Vec::new();
             for index in 0..found.buckets.len() {
                 entries.extend(self.entries(&found, index, &mut plan));
@@ -520,15 +442,15 @@ impl<S: Sealing> Storey for UndoLog<S> {
             let stored = plan.write(place, At::past(&ZERO_LINE), accepted);
             cleared = plan.both(cleared, stored.accepted);
         }
-        self.ready = cleared;
+        self.buckets.ready = cleared;
         self.counts.undone += restored.len() as u64;
         restored
     }
 
     fn unfinished(&mut self, plan: &mut Plan) -> Vec<Unfinished> {
         let mut unfinished = Vec::new();
-        for slot in 0..self.slots.len() as u64 {
-            let Some(found) = self.found(slot, plan) else {
+        for slot in 0..self.slots.len() {
+            let Some(found) = self.registers.found(slot, plan) else {
                 continue;
             };
             let buckets = found.buckets.iter().enumerate().map(|(index, bucket)| {
@@ -537,7 +459,7 @@ impl<S: Sealing> Storey for UndoLog<S> {
                 (*bucket, entries.collect())
             });
             unfinished.push(Unfinished {
-                registers: slot,
+                registers: slot as u64,
                 transaction: found.transaction,
                 headers: found.headers,
                 buckets: buckets.collect(),
@@ -549,11 +471,7 @@ impl<S: Sealing> Storey for UndoLog<S> {
     fn begin(&mut self, core: u32, transaction: u64, plan: &mut Plan) {
         let free = |slot: &TransactionSlot| slot.transaction == 0;
         let Some(slot) = self.slots.iter().position(free) else {
-            return plan.fail(Exhausted {
-                problem: "more transactions are under way than the log manager has registers for",
-                remedy: "set log.transactions higher, or use fewer cores",
-                key: Some(TRANSACTIONS.name()),
-            });
+            return plan.fail(NO_REGISTERS);
         };
         self.slots[slot] = TransactionSlot {
             core,
@@ -606,14 +524,10 @@ impl<S: Sealing> Storey for UndoLog<S> {
         let this = std::mem::take(&mut self.slots[slot]);
         let mut done = this.durable;
         if !this.buckets.is_empty() {
-            let place = self.registers.line(slot as u64);
+            let place = self.registers.place(slot);
             done = plan.registers(place, &ZERO_LINE, done, &this.logged);
         }
-        let freed = this.buckets.into_iter().map(|bucket| (bucket, done));
-        match self.reuse {
-            BucketReuse::Fifo => self.free.extend(freed),
-            BucketReuse::Lifo => freed.rev().for_each(|one| self.free.push_front(one)),
-        }
+        self.buckets.give(this.buckets, done);
         for line in this.logged {
             self.locks.remove(&line);
         }
@@ -635,6 +549,7 @@ impl<S: Sealing> Storey for UndoLog<S> {
 
     fn forget_figures(&mut self) {
         self.counts = LogCounts::default();
+        self.buckets.most = 0;
     }
 
     fn figures(&self, out: &mut Figures) {
@@ -643,7 +558,7 @@ impl<S: Sealing> Storey for UndoLog<S> {
         out.put(&FILLED, counts.records as f64);
         out.put(&FORCED, counts.forced as f64);
         out.put(&TIMED_OUT, counts.timed_out as f64);
-        out.put(&BUCKETS_MOST, counts.most_buckets as f64);
+        out.put(&BUCKETS_MOST, self.buckets.most as f64);
         out.put(&TRANSACTIONS_MOST, counts.most_transactions as f64);
         let each = |bytes: usize| (self.slots.len() * bytes) as f64;
         out.put(&REGISTER_BYTES, each(LINE_BYTES));
