@@ -85,8 +85,9 @@ impl Again {
 
     /// Adds what `untimed` has written under no pad, as a recovery does too.
     fn and_beside(&mut self, untimed: &Untimed) {
-        // Registers are dumped as they are, under no pad.
+        // Registers are dumped as they are, under no pad; entries of a log that wait in some were encrypted before.
         let registers = untimed.asked().registers().into_iter();
+        let registers = registers.filter(|write| !self.held.log.contains(&write.place.0));
         self.beside.extend(registers.cloned());
         for write in untimed.writes(0).filter(|write| !write.is_move()) {
             let beside = write.sideband.map(|beside| (write.place, beside));

@@ -1,0 +1,278 @@
+//! Transactions whose log entries wait on chip: their registers, their buckets, and the entries that a cut leaves of
+//! them. Left out: how entries outlive a cut ([`Pending`]); which of them wait, and what a recovery does with them.
+
+use super::buckets::{self, Buckets, NO_REGISTERS, RegisterLines, Registers};
+use super::pending::{self, Dumped, Entries, Entry, HALF, PER_LINE, Pending, Queued, Which};
+use super::undo::TRANSACTIONS;
+use crate::line::{Line, Logical, Place, ZERO_LINE};
+use crate::medium::layout::Layout;
+use crate::plan::storey::Unfinished;
+use crate::plan::{At, Plan, Step};
+use crate::settings::Settings;
+use crate::stats::Cause;
+
+/// A transaction under way.
+#[derive(Default)]
+pub struct Owner {
+    core: u32,
+    /// The number of the core's transaction; 0 for none.
+    pub transaction: u64,
+    /// The number among all of the log, from the first entry on; before, that of the registers' last transaction.
+    pub number: u64,
+    /// Its buckets, oldest first.
+    pub buckets: Vec<u16>,
+    /// Entries that have a place.
+    pub entries: u64,
+    /// The step after which all entries so far outlive a cut.
+    pub durable: Step,
+    /// The lines that it has logged.
+    pub logged: Vec<Logical>,
+}
+
+/// All transactions of a log.
+pub struct Owners<P> {
+    /// The places of entries.
+    pub entries: Entries,
+    /// Whoever has entries outlive a cut.
+    pub pending: P,
+    /// The places of registers.
+    pub registers: RegisterLines,
+    /// The buckets.
+    pub buckets: Buckets,
+    slots: Vec<Owner>,
+    /// The registers that are taken first, and the step from which on those of each slot may be overwritten.
+    turn: usize,
+    free: Vec<Step>,
+    /// The number of the next transaction that logs something.
+    next: u64,
+    /// Transactions under way at one time, at most.
+    pub most: u64,
+}
+
+impl<P: Pending> Owners<P> {
+    /// No transaction yet. A queue of so many slots holds entries, `per_line` for each line that is logged.
+    pub fn new(
+        settings: &Settings,
+        layout: &mut Layout,
+        (queue, per_line): (u64, u64),
+        pending: impl FnOnce(Entries) -> P,
+    ) -> Owners<P> {
+        let (transactions, buckets) = (settings.get(&TRANSACTIONS), Buckets::new(settings));
+        let entries = Entries::new(settings, (queue, per_line), layout);
+        Owners {
+            pending: pending(entries.clone()),
+            entries,
+            registers: RegisterLines::new(layout, transactions, buckets.all, u64::MAX),
+            buckets,
+            slots: (0..transactions).map(|_| Owner::default()).collect(),
+            turn: 0,
+            free: (0..transactions).map(|_| Step::PAST).collect(),
+            next: settings.get(&pending::FIRST_NUMBER),
+            most: 0,
+        }
+    }
+
+    /// The number of registers.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Begins a transaction; fails the plan if no registers are free.
+    pub fn begin(&mut self, core: u32, transaction: u64, plan: &mut Plan) {
+        let count = self.slots.len();
+        let mut turns = (0..count).map(|turn| (self.turn + turn) % count);
+        let Some(slot) = turns.find(|slot| self.slots[*slot].transaction == 0) else {
+            return plan.fail(NO_REGISTERS);
+        };
+        self.turn = slot + 1;
+        self.slots[slot] = Owner {
+            core,
+            transaction,
+            number: self.slots[slot].number,
+            durable: self.free[slot],
+            ..Owner::default()
+        };
+        let under_way = self.slots.iter().filter(|slot| slot.transaction != 0);
+        self.most = self.most.max(under_way.count() as u64);
+    }
+
+    /// The registers of the transaction of `core`, if it has one under way.
+    pub fn of_core(&self, core: u32) -> Option<usize> {
+        let of_core = |slot: &Owner| slot.transaction != 0 && slot.core == core;
+        self.slots.iter().position(of_core)
+    }
+
+    /// The transaction of the registers `slot`.
+    pub fn owner(&mut self, slot: usize) -> &mut Owner {
+        &mut self.slots[slot]
+    }
+
+    /// Ends the transaction of the registers `slot`, and returns it. They may be overwritten after `free`.
+    pub fn end(&mut self, slot: usize) -> Owner {
+        let number = self.slots[slot].number;
+        let kept = Owner {
+            number,
+            ..Owner::default()
+        };
+        std::mem::replace(&mut self.slots[slot], kept)
+    }
+
+    /// Has the registers `slot` say after `ripe` that they have no transaction, and takes its buckets back.
+    pub fn clear(&mut self, slot: usize, ended: Owner, ripe: Step, plan: &mut Plan) -> Step {
+        let none = buckets::dumped(0, 0, &[], ended.number);
+        let done = plan.registers(self.registers.place(slot), &none, ripe, &ended.logged);
+        self.buckets.give(ended.buckets, done);
+        self.free[slot] = done;
+        done
+    }
+
+    /// Gives `entry` of the registers `slot`, whose content exists after `at`, the next place and the queue's slot
+    /// `queued`, which is free after `room`; `None` if the log has no room. The transaction's entries outlive a cut in
+    /// their order.
+    pub fn enter(
+        &mut self,
+        slot: usize,
+        entry: &Entry,
+        at: Step,
+        (queued, room): (u64, Step),
+        plan: &mut Plan,
+    ) -> Option<Queued> {
+        let this = &mut self.slots[slot];
+        if this.entries == this.buckets.len() as u64 * self.entries.per_bucket {
+            let (_, gate) = self.buckets.take(&mut this.buckets, plan)?;
+            if this.entries == 0 {
+                this.number = self.next;
+                self.next += 1;
+            }
+            let named = buckets::dumped(this.transaction, 0, &this.buckets, this.number);
+            let ripe = plan.both(this.durable, gate);
+            this.durable = plan.registers(self.registers.place(slot), &named, ripe, &[]);
+        }
+        let index = this.entries;
+        this.entries += 1;
+        Some(self.put(slot, index, entry, at, (queued, room), plan))
+    }
+
+    /// Puts `entry`, number `index` of the registers `slot`, into the queue.
+    pub fn put(
+        &mut self,
+        slot: usize,
+        index: u64,
+        entry: &Entry,
+        at: Step,
+        (queued, room): (u64, Step),
+        plan: &mut Plan,
+    ) -> Queued {
+        let this = &mut self.slots[slot];
+        let place = self.entries.place_in(&this.buckets, index);
+        let number = this.number;
+        let plain = entry.plain(Which { number, index });
+        let from = plan.upcoming();
+        let mut log = plan.because(Cause::Log);
+        let sealed = (self.entries).seal(place, number, At::new(&plain, at), &mut log);
+        let ripe = log.both(sealed.at, room);
+        let ripe = log.both(ripe, this.durable);
+        let is_last = entry.half + 1 == PER_LINE;
+        let unlocked: &[Logical] = if is_last { &[entry.line] } else { &[] };
+        let queued = Queued {
+            slot: queued,
+            place,
+            number,
+            sealed,
+            kept: ripe,
+        };
+        this.durable = self.pending.wait(&queued, ripe, unlocked, &mut log);
+        log.logged(from, &plain);
+        Queued {
+            kept: this.durable,
+            ..queued
+        }
+    }
+
+    /// Learns the numbers that transactions have had.
+    pub fn recover(&mut self, plan: &mut Plan) {
+        let mut last = 0;
+        for (slot, owner) in self.slots.iter_mut().enumerate() {
+            owner.number = self.registers.number(slot, plan);
+            last = last.max(owner.number);
+        }
+        if last > 0 {
+            self.next = self.pending.next_number(last);
+        }
+    }
+
+    /// The line of which the entries `index` and the next, of the transaction that `found` names, are the halves; `None`
+    /// if one of them is nowhere.
+    pub fn line(
+        &self,
+        found: &Registers,
+        index: u64,
+        dumped: &Dumped,
+        plan: &mut Plan,
+    ) -> Option<(Logical, At<Line>)> {
+        let number = found.number;
+        let mut half = |index| {
+            let place = self.entries.place_in(&found.buckets, index);
+            let which = Which { number, index };
+            self.pending.read(place, which, dumped, plan)
+        };
+        let (first, second) = (half(index)?, half(index + 1)?);
+        let mut line = ZERO_LINE;
+        line[..HALF].copy_from_slice(&first.value.data);
+        line[HALF..].copy_from_slice(&second.value.data);
+        let at = plan.both(first.at, second.at);
+        Some((first.value.line, At::new(line, at)))
+    }
+
+    /// The old lines of the transaction that `found` names, oldest first, by the number of their first entry; each line
+    /// has `per_line` entries. A line whose entries are not all there is locked.
+    pub fn old_lines(
+        &self,
+        found: &Registers,
+        per_line: u64,
+        dumped: &Dumped,
+        plan: &mut Plan,
+    ) -> Vec<(u64, Logical, At<Line>)> {
+        let all = found.buckets.len() as u64 * self.entries.per_bucket;
+        let indices = (0..all).step_by(per_line as usize);
+        let lines = indices.map_while(|index| {
+            let (line, old) = self.line(found, index, dumped, plan)?;
+            Some((index, line, old))
+        });
+        lines.collect()
+    }
+
+    /// The transactions that a cut found, as a log tells them.
+    pub fn unfinished(&self, per_line: u64, plan: &mut Plan) -> Vec<Unfinished> {
+        let dumped = self.pending.dumped(plan);
+        let mut unfinished = Vec::new();
+        for slot in 0..self.slots.len() {
+            let Some(found) = self.registers.found(slot, plan) else {
+                continue;
+            };
+            let mut buckets: Vec<_> = found.buckets.iter().map(|one| (*one, Vec::new())).collect();
+            for (index, line, old) in self.old_lines(&found, per_line, &dumped, plan) {
+                let bucket = &mut buckets[(index / self.entries.per_bucket) as usize];
+                bucket.1.push((line, old.value));
+            }
+            unfinished.push(Unfinished {
+                registers: slot as u64,
+                transaction: found.transaction,
+                headers: found.headers,
+                buckets,
+            });
+        }
+        unfinished
+    }
+
+    /// Forgets what was counted; state stays.
+    pub fn forget_figures(&mut self) {
+        (self.most, self.buckets.most) = (0, 0);
+    }
+
+    /// The place of the registers `slot`, and what they hold after a recovery from `found`.
+    pub fn cleared(&self, slot: usize, found: &Registers) -> (Place, Line) {
+        let none = buckets::dumped(0, 0, &[], found.number);
+        (self.registers.place(slot), none)
+    }
+}

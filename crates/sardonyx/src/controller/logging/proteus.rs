@@ -1,0 +1,279 @@
+//! Proteus's log: undo entries wait in the controller's log pending queue (LPQ), which outlives a power cut, and are
+//! dropped when their transaction commits. Only a full queue writes entries, the oldest first.
+//! Source: Proteus (MICRO 2017), the abstract and what is public of its Sec. 4: entries of 32 bytes of data in a line,
+//! the order of entries, the queue, its overflow, its flash clear. Left out: the instructions `log-load` and
+//! `log-flush`, log registers and the lookup table of logged blocks, for which the caches' log bit stands (ATOM's):
+//! whole lines are logged, two entries each.
+//!
+//! *Assumed*, because nothing public says it: the queue's length is that of the controller, not a core's; entries of
+//! a transaction become durable in their order; a store does not wait for its entry, but the line's write to memory
+//! does; written entries are invalidated by the registers, which name a transaction until it commits.
+//!
+//! What a power cut finds: registers (which transaction, its buckets, its number) and the queue, both dumped on reserve
+//! power. Recovery reads entries until one is not of that number, and puts lines back, newest first.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use super::owners::Owners;
+use super::pending::{
+    self, DROPPED, ENTRY_DROPPED, ENTRY_SPILLED, Entries, Entry, PENDING_MOST, PER_LINE, Pending,
+    QUEUE_BYTES, Queued, SPILLED,
+};
+use super::undo::{
+    self, BUCKETS_MOST, ENTRIES, HELD_BACK, LOGGED_AGAIN, REGISTER_BYTES, TRANSACTIONS_MOST,
+};
+use crate::controller::layers::{About, Design, File, Guarantee, Logging};
+use crate::controller::{
+    Class, Figures, Layer, Persist, Storey, Top, Unfinished, Write, stands_on_below,
+};
+use crate::line::{LINE_BYTES, Line, Logical};
+use crate::medium::layout::Layout;
+use crate::medium::params::Unit;
+use crate::plan::{At, Fetched, Plan, Step, Stored};
+use crate::settings::{AnyKey, Settings, keys};
+use crate::stats::Cause;
+
+keys! {
+    QUEUE: u64 = int("proteus.queue", (2, 1 << 16), 256),
+        Assumed("nothing public has a number; eight lines for each of 16 transactions"),
+        "Entries, of half a line each, that wait in the log pending queue"
+        in Between("64", "1024", "a quarter of the default and four times: 4 to 64 KiB on reserve power")
+        under |by| by.short.then_some(if by.limits { 64 } else { 6 });
+}
+
+static KEYS: [&dyn AnyKey; 9] = [
+    &QUEUE,
+    &undo::TRANSACTIONS,
+    &undo::RECORDS,
+    &undo::BUCKETS,
+    &undo::FIRST_BUCKET,
+    &undo::REUSE,
+    &undo::PLACEMENT,
+    &pending::FIRST_NUMBER,
+    &pending::SEALED,
+];
+
+/// The layers and designs of this file.
+pub static FILE: File<Logging> = File {
+    layers: &[Logging {
+        about: About {
+            name: "proteus",
+            keys: &KEYS,
+            units: &[Unit::Aes],
+            figures: &[&pending::SHARED_FIGURES, pending::FIGURES],
+            cut: "registers and the log pending queue are dumped on reserve power; old lines of transactions under \
+                  way are put back",
+            tries: &[pending::MECHANISMS, &pending::SHARED_MECHANISMS],
+            limits: pending::LIMITS,
+        },
+        lines: |_| 0,
+        build: |settings, below, layout| {
+            Box::new(Proteus::new(settings, below, layout, |entries| entries))
+        },
+        guarantee: Guarantee::on_demand,
+        vectors: |_, _| None,
+    }],
+    designs: &[Design {
+        name: "proteus",
+        source: "Proteus, MICRO 2017",
+        line: "a hardware undo log that waits on chip and is dropped at commit, over data in counter mode",
+        stack: "proteus/identity+sca",
+    }],
+};
+
+#[derive(Default)]
+struct Counts {
+    lines: u64,
+    dropped: u64,
+    spilled: u64,
+    most: u64,
+}
+
+/// The log manager, whose queue all transactions share.
+pub struct Proteus<P = Entries> {
+    below: Top,
+    owners: Owners<P>,
+    lines: u64,
+    /// Entries that wait, the oldest first, and the other slots of the queue, each with the step after which it is free.
+    queue: VecDeque<Queued>,
+    room: VecDeque<(u64, Step)>,
+    /// The step from which on a line may be written, because its entries outlive a cut.
+    locks: FxHashMap<Logical, Step>,
+    counts: Counts,
+}
+
+impl<P: Pending> Proteus<P> {
+    /// A log over `below`, whose entries outlive a cut by what `pending` makes of the log's own way.
+    pub fn new(
+        settings: &Settings,
+        below: Top,
+        layout: &mut Layout,
+        pending: impl FnOnce(Entries) -> P,
+    ) -> Proteus<P> {
+        let queue = settings.get(&QUEUE);
+        Proteus {
+            below,
+            lines: layout.data_lines(),
+            owners: Owners::new(settings, layout, (queue, PER_LINE), pending),
+            queue: VecDeque::new(),
+            room: (0..queue).map(|slot| (slot, Step::PAST)).collect(),
+            locks: FxHashMap::default(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Makes room in the queue for one entry: a slot, and the step after which it is free.
+    fn make_room(&mut self, plan: &mut Plan) -> (u64, Step) {
+        if let Some(free) = self.room.pop_front() {
+            return free;
+        }
+        let oldest = self.queue.pop_front().expect("the queue is full");
+        plan.exercise(&ENTRY_SPILLED);
+        self.counts.spilled += 1;
+        let mut log = plan.because(Cause::Log);
+        let stored = self.owners.pending.leave(&oldest, &mut log);
+        (oldest.slot, stored.accepted)
+    }
+}
+
+impl<P: Pending> Storey for Proteus<P> {
+    stands_on_below!();
+
+    fn recover(&mut self, plan: &mut Plan) {
+        self.owners.recover(plan);
+    }
+
+    fn undo(&mut self, plan: &mut Plan) -> Vec<Logical> {
+        let mut plan = plan.because(Cause::Log);
+        let dumped = self.owners.pending.dumped(&mut plan);
+        let (mut restored, mut cleared) = (Vec::new(), Step::PAST);
+        for slot in 0..self.owners.len() {
+            let Some(found) = self.owners.registers.found(slot, &mut plan) else {
+                continue;
+            };
+            let mut accepted = Step::PAST;
+            let lines = self.owners.old_lines(&found, PER_LINE, &dumped, &mut plan);
+            let lines = lines.into_iter().filter(|(_, line, _)| line.0 < self.lines);
+            for (_, line, old) in lines.rev() {
+                plan.handled(line, &old.value, Class::Data, Persist::CounterAtomic);
+                let write = Write {
+                    order: Persist::CounterAtomic,
+                    ..Write::new(line, At::new(&old.value, old.at))
+                };
+                let stored = self.below.write(write, &mut plan);
+                accepted = plan.both(accepted, stored.accepted);
+                restored.push(line);
+            }
+            let (place, none) = self.owners.cleared(slot, &found);
+            let stored = plan.write(place, At::past(&none), accepted);
+            cleared = plan.both(cleared, stored.accepted);
+        }
+        self.owners.buckets.ready = cleared;
+        restored
+    }
+
+    fn unfinished(&mut self, plan: &mut Plan) -> Vec<Unfinished> {
+        self.owners.unfinished(PER_LINE, plan)
+    }
+
+    fn begin(&mut self, core: u32, transaction: u64, plan: &mut Plan) {
+        self.owners.begin(core, transaction, plan);
+    }
+
+    fn log_old(&mut self, core: u32, line: Logical, old: At<&Line>, plan: &mut Plan) {
+        let Some(slot) = self.owners.of_core(core) else {
+            return;
+        };
+        plan.lock(line);
+        for entry in Entry::halves(line, 0, old.value) {
+            let room = self.make_room(plan);
+            let Some(queued) = self.owners.enter(slot, &entry, old.at, room, plan) else {
+                return self.room.push_front(room);
+            };
+            self.queue.push_back(queued);
+            self.counts.most = self.counts.most.max(self.queue.len() as u64);
+        }
+        let owner = self.owners.owner(slot);
+        owner.logged.push(line);
+        if self.locks.insert(line, owner.durable).is_some() {
+            plan.exercise(&LOGGED_AGAIN);
+        }
+        self.counts.lines += 1;
+    }
+
+    fn commit(&mut self, core: u32, plan: &mut Plan) -> Stored {
+        let Some(slot) = self.owners.of_core(core) else {
+            return Stored::at(Step::PAST);
+        };
+        let ended = self.owners.end(slot);
+        for line in &ended.logged {
+            self.locks.remove(line);
+        }
+        let (number, durable) = (ended.number, ended.durable);
+        if ended.buckets.is_empty() {
+            return Stored::at(durable);
+        }
+        let done = self.owners.clear(slot, ended, durable, plan);
+        self.queue.retain(|entry| {
+            let dropped = entry.number == number;
+            if dropped {
+                plan.exercise(&ENTRY_DROPPED);
+                self.counts.dropped += 1;
+                self.room.push_back((entry.slot, done));
+            }
+            !dropped
+        });
+        Stored::at(done)
+    }
+
+    fn forget_figures(&mut self) {
+        self.counts = Counts::default();
+        self.owners.forget_figures();
+    }
+
+    fn figures(&self, out: &mut Figures) {
+        let counts = &self.counts;
+        out.put(&ENTRIES, counts.lines as f64);
+        out.put(&DROPPED, counts.dropped as f64);
+        out.put(&SPILLED, counts.spilled as f64);
+        out.put(&PENDING_MOST, counts.most as f64);
+        out.put(&BUCKETS_MOST, self.owners.buckets.most as f64);
+        out.put(&TRANSACTIONS_MOST, self.owners.most as f64);
+        out.put(&REGISTER_BYTES, (self.owners.len() * LINE_BYTES) as f64);
+        let places = self.queue.len() + self.room.len();
+        out.put(&QUEUE_BYTES, (places * LINE_BYTES) as f64);
+    }
+}
+
+impl<P: Pending> Layer for Proteus<P> {
+    type Addr = Logical;
+
+    fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> Fetched {
+        self.below.read(a, class, after, plan)
+    }
+
+    fn write(&mut self, write: Write<Logical>, plan: &mut Plan) -> Stored {
+        let mut gate = write.gate;
+        if let Some(durable) = self.locks.get(&write.at) {
+            if !plan.is_past(*durable) {
+                plan.exercise(&HELD_BACK);
+            }
+            gate = plan.both(gate, *durable);
+        }
+        self.below.write(Write { gate, ..write }, plan)
+    }
+
+    fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {
+        self.below.persist_metadata(a, after, plan)
+    }
+
+    fn preload(&mut self, a: Logical, data: &Line, plan: &mut Plan) -> bool {
+        self.below.preload(a, data, plan)
+    }
+
+    fn hint(&self, a: Logical, plan: &Plan) {
+        self.below.hint(a, plan);
+    }
+}
