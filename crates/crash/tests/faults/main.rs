@@ -21,8 +21,10 @@ mod own_dedup;
 mod own_guard;
 mod own_index;
 mod own_log;
+mod own_pending;
 mod own_root;
 mod pads;
+mod pending;
 mod plans;
 mod programs;
 mod roots;
@@ -155,6 +157,7 @@ groups! {
     indexed: &[indexed::FAULTS], &[];
     log: &[log::OWN], &[log::RARE];
     log_with_counters: &[log::WITH_COUNTERS], &[];
+    log_on_chip: &[pending::FAULTS, pending::SILO], &[];
     vectors: &[vectors::FAULTS], &[];
     macs: &[macs::UNNOTICED, macs::BESIDE], &[];
     macs_narrow: &[macs::WIDTHS, macs::LATE], &[];
@@ -258,12 +261,13 @@ fn no_fault_is_named_twice_and_no_slip_is_left_out() {
     are_rows(own_index::Slip::ALL, include_str!("indexed.rs"));
     are_rows(own_root::Slip::ALL, include_str!("roots.rs"));
     are_rows(own_log::Slip::ALL, include_str!("log.rs"));
+    are_rows(own_pending::Slip::ALL, include_str!("pending.rs"));
     are_rows(own_chain::Slip::ALL, include_str!("vectors.rs"));
     are_rows(own_guard::Slip::ALL, include_str!("macs.rs"));
 }
 
 /// Three faults and more of each kind that an earlier explorer missed.
-const KINDS: [(&str, &[&str]); 11] = [
+const KINDS: [(&str, &[&str]); 12] = [
     (
         "pads again after an attack",
         &[
@@ -330,6 +334,17 @@ const KINDS: [(&str, &[&str]); 11] = [
         ],
     ),
     ("sums and differences", &["mac-linear", "versions-summed"]),
+    (
+        "entries on chip",
+        &[
+            "left-unwritten",
+            "slot-not-awaited",
+            "number-again",
+            "buffer-left-unwritten",
+            "buffer-not-awaited",
+            "buffer-unread",
+        ],
+    ),
 ];
 
 /// The default plan finds each with seed 1.

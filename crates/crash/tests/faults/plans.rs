@@ -91,6 +91,20 @@ pub const LOGGED: Plan = Plan {
     ..SMALL
 };
 
+/// Two cores over a log whose entries wait on chip, where there is room for two or three lines.
+pub const PENDING: Plan = Plan {
+    settings: &[
+        ("medium.queues.writes", "4"),
+        ("medium.queues.high_watermark", "3"),
+        ("medium.queues.low_watermark", "1"),
+        ("log.records", "2"),
+        ("log.buckets", "320"),
+        ("proteus.queue", "6"),
+        ("silo.entries", "2"),
+    ],
+    ..LOGGED
+};
+
 /// Many later lives, of which some are as long as the first.
 pub const LONG_LIVES: Plan = Plan {
     recovery_cuts: 2,
