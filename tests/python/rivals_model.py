@@ -30,7 +30,7 @@ def transactions(requests: Iterable[tuple[str, int]]) -> list[list[int]]:
 
 
 def proteus(changed: Sequence[Sequence[int]], queue: int, records: int) -> Counter[str]:
-    """Proteus's counts: a queue that writes its oldest entry when it is full, emptied by commits."""
+    """Proteus's counts: a queue whose oldest entry is written if it is full; commits empty it."""
     counts, waiting = Counter[str](), deque[int]()
     for lines in changed:
         counts["log_entries"] += len(lines)
@@ -51,7 +51,7 @@ def proteus(changed: Sequence[Sequence[int]], queue: int, records: int) -> Count
 
 
 def silo(changed: Sequence[Sequence[int]], entries: int, records: int) -> Counter[str]:
-    """Silo's counts: a buffer of whole lines, whose oldest is written as two halves if it is full."""
+    """Silo's counts: a buffer of lines, whose oldest is written as two halves if it is full."""
     counts, buffer = Counter[str](), list[int]()
     for lines in changed:
         for line in lines:

@@ -11,6 +11,8 @@ use sardonyx_audit::audit;
 use sardonyx_workload::{self as workload, DurabilityKind, ProgramSpec, timed};
 
 const DESIGNS: [&str; 3] = ["hw-log", "alc", "easy-pm"];
+/// Those whose entries wait on chip too.
+const ALL: [&str; 5] = ["hw-log", "alc", "easy-pm", "proteus", "silo"];
 
 fn spec(name: &str, item_bytes: u64, transactions: u64) -> ProgramSpec {
     ProgramSpec {
@@ -46,7 +48,7 @@ fn writes_of(outcome: &Outcome, cause: Cause) -> u64 {
 /// Breaks if a write of a log has no cause, if a merged write is counted, or if the commands are illegal.
 #[test]
 fn writes_by_cause_are_those_of_the_command_log() {
-    for design in DESIGNS {
+    for design in ALL {
         for known in workload::all() {
             let mut system = system(design, &[], &spec(known.name, 128, 60), 4);
             system.memory().observe(CommandLog::default());
@@ -75,7 +77,13 @@ fn writes_by_cause_are_those_of_the_command_log() {
                 summary.writes,
                 "{name:?}"
             );
-            assert!(writes_of(&outcome, Cause::Log) > 0, "{name:?}");
+            let logged = writes_of(&outcome, Cause::Log);
+            if DESIGNS.contains(&design) {
+                assert!(logged > 0, "{name:?}");
+            } else {
+                let spilled = figure(&outcome, "log_entries_spilled") as u64;
+                assert!(logged <= spilled, "{name:?}");
+            }
         }
     }
 }
@@ -174,7 +182,7 @@ fn a_log_without_room_says_so() {
             "set log.records higher, or make shorter transactions",
         ),
     ];
-    for design in DESIGNS {
+    for design in ALL {
         for (settings, spec, remedy) in &cases {
             let told = system(design, settings, spec, 2).run(&mut |_| true);
             let told = told.expect_err("it has no room");
@@ -185,4 +193,37 @@ fn a_log_without_room_says_so() {
             run(design, &[], spec, 2);
         }
     }
+}
+
+/// Breaks if an entry is written though the queue has room, if one is not that finds none, or if a commit does not drop
+/// the others; two items of three lines and the root line, two entries a line.
+#[test]
+fn entries_on_chip_are_written_only_where_there_is_no_room() {
+    let counted = |design: &str, key, room: &str| {
+        let alone = [("medium.queues.coalescing", "false"), (key, room)];
+        let outcome = run(design, &alone, &spec("array-swap", 192, 200), 1);
+        let written = writes_of(&outcome, Cause::Log);
+        let figures = ["log_entries_spilled", "log_entries_dropped"];
+        let [spilled, dropped] = figures.map(|name| figure(&outcome, name) as u64);
+        assert_eq!(written, spilled, "{design}");
+        (spilled / 200, dropped / 200)
+    };
+    assert_eq!(counted("proteus", "proteus.queue", "14"), (0, 14));
+    assert_eq!(counted("proteus", "proteus.queue", "13"), (1, 13));
+    assert_eq!(counted("silo", "silo.entries", "7"), (0, 14));
+    assert_eq!(counted("silo", "silo.entries", "5"), (4, 10));
+}
+
+/// Breaks if a commit of Silo's waits for memory: each waits for less than the write of one line takes.
+#[test]
+fn a_commit_that_keeps_its_data_on_chip_does_not_wait_for_memory() {
+    let waits = |design| {
+        let outcome = run(design, &[], &spec("array-swap", 192, 200), 1);
+        figure(&outcome, "simulated_ns")
+    };
+    let [silo, proteus, hw_log] = ["silo", "proteus", "hw-log"].map(waits);
+    assert!(
+        silo < proteus && proteus < hw_log,
+        "{silo} {proteus} {hw_log}"
+    );
 }

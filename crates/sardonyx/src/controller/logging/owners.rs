@@ -73,7 +73,7 @@ impl<P: Pending> Owners<P> {
     }
 
     /// The number of registers.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.slots.len()
     }
 

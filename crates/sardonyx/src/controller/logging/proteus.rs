@@ -149,7 +149,7 @@ impl<P: Pending> Storey for Proteus<P> {
         let mut plan = plan.because(Cause::Log);
         let dumped = self.owners.pending.dumped(&mut plan);
         let (mut restored, mut cleared) = (Vec::new(), Step::PAST);
-        for slot in 0..self.owners.len() {
+        for slot in 0..self.owners.count() {
             let Some(found) = self.owners.registers.found(slot, &mut plan) else {
                 continue;
             };
@@ -241,7 +241,7 @@ impl<P: Pending> Storey for Proteus<P> {
         out.put(&PENDING_MOST, counts.most as f64);
         out.put(&BUCKETS_MOST, self.owners.buckets.most as f64);
         out.put(&TRANSACTIONS_MOST, self.owners.most as f64);
-        out.put(&REGISTER_BYTES, (self.owners.len() * LINE_BYTES) as f64);
+        out.put(&REGISTER_BYTES, (self.owners.count() * LINE_BYTES) as f64);
         let places = self.queue.len() + self.room.len();
         out.put(&QUEUE_BYTES, (places * LINE_BYTES) as f64);
     }

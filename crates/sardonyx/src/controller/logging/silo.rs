@@ -220,7 +220,7 @@ impl<P: Pending> Storey for Silo<P> {
         let mut plan = plan.because(Cause::Log);
         let dumped = self.owners.pending.dumped(&mut plan);
         let mut found = Vec::new();
-        for slot in 0..self.owners.len() {
+        for slot in 0..self.owners.count() {
             let registers = self.owners.registers.found(slot, &mut plan);
             found.extend(registers.map(|registers| (slot, registers)));
         }
@@ -351,7 +351,7 @@ impl<P: Pending> Storey for Silo<P> {
         out.put(&PENDING_MOST, counts.most as f64);
         out.put(&BUCKETS_MOST, self.owners.buckets.most as f64);
         out.put(&TRANSACTIONS_MOST, self.owners.most as f64);
-        out.put(&REGISTER_BYTES, (self.owners.len() * LINE_BYTES) as f64);
+        out.put(&REGISTER_BYTES, (self.owners.count() * LINE_BYTES) as f64);
         let halves = self.owners.entries.queue();
         out.put(&QUEUE_BYTES, (halves * (LINE_BYTES / 2) as u64) as f64);
     }
