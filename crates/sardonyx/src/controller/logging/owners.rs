@@ -120,7 +120,8 @@ impl<P: Pending> Owners<P> {
     /// Has the registers `slot` say after `ripe` that they have no transaction, and takes its buckets back.
     pub fn clear(&mut self, slot: usize, ended: Owner, ripe: Step, plan: &mut Plan) -> Step {
         let none = buckets::dumped(0, 0, &[], ended.number);
-        let done = plan.registers(self.registers.place(slot), &none, ripe, &ended.logged);
+        // Its lines are locked no more since their entries outlive a cut, and may be by the core's next transaction.
+        let done = plan.registers(self.registers.place(slot), &none, ripe, &[]);
         self.buckets.give(ended.buckets, done);
         self.free[slot] = done;
         done
