@@ -5,7 +5,8 @@
 use std::collections::VecDeque;
 
 use super::undo::{
-    BUCKET_AGAIN, BUCKETS, BucketReuse, FIRST_BUCKET, MOST_BUCKETS, NEXT_BUCKET, REUSE,
+    BUCKET_AGAIN, BUCKETS, BucketReuse, FIRST_BUCKET, MOST_BUCKETS, NEXT_BUCKET, RECORDS, REUSE,
+    TRANSACTIONS,
 };
 use crate::exhausted::Exhausted;
 use crate::line::{Line, Place, ZERO_LINE};
