@@ -268,21 +268,7 @@ pub(crate) fn passes(
         passes.push(Pass::for_program(program).stride(ODD).full());
     }
     if cores != Some(1) {
-        let together = |pass: Pass| Pass {
-            meeting: true,
-            ..several(pass)
-        };
-        passes.extend([
-            together(Pass {
-                transactions: 80,
-                ..Pass::for_program(ACCOUNTS)
-            }),
-            together(Pass {
-                transactions: 24,
-                cores: 4,
-                ..Pass::relaxed(QUEUE).cache_lines(8).stride(ODD)
-            }),
-        ]);
+        passes.extend(together());
     }
     passes.extend(used_up(
         program,
@@ -291,6 +277,25 @@ pub(crate) fn passes(
         cores == Some(1),
     ));
     passes
+}
+
+/// Passes in which all cores share one structure.
+fn together() -> [Pass; 2] {
+    let passes = [
+        Pass {
+            transactions: 80,
+            ..Pass::for_program(ACCOUNTS)
+        },
+        Pass {
+            transactions: 24,
+            cores: 4,
+            ..Pass::relaxed(QUEUE).cache_lines(8).stride(ODD)
+        },
+    ];
+    passes.map(|pass| Pass {
+        meeting: true,
+        ..several(pass)
+    })
 }
 
 /// Passes in which there is too little of something: of places, of buckets of a log, of the processor's caches.

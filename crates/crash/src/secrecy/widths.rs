@@ -147,6 +147,12 @@ impl VersionBits {
     }
 }
 
+/// The regions of a tree's nodes, which hold no addresses.
+fn node_regions(kept: &dyn PowerFail, history: &History) -> Vec<&'static str> {
+    let nodes = (0..).map_while(|level| kept.over(Place(0), level));
+    nodes.map(|at| history.layout().name_of(at).0).collect()
+}
+
 fn shares_its_mac(place: Place, at: u64, mac: u64) -> Violation {
     let what = format!("places that differ have one MAC, {mac:#x}");
     Violation {
@@ -211,8 +217,7 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
     for ((region, _), span) in &words.spans {
         widths.reach(region, span.changes);
     }
-    let nodes = (0..).map_while(|level| kept.over(Place(0), level));
-    let nodes: Vec<&str> = nodes.map(|at| history.layout().name_of(at).0).collect();
+    let nodes = node_regions(&*kept, history);
     let narrow = words.spans.iter().filter(|((region, word), span)| {
         let has_addresses = *region != macs && !nodes.contains(region);
         let own = versions.in_word(region, *word).count_ones();

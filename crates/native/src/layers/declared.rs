@@ -364,3 +364,23 @@ pub fn register_layer(class: Py<PyAny>, declaration_json: &str) -> PyResult<()> 
     designs::name(leak(design));
     Ok(())
 }
+
+/// The cache of the keys `NAME.bytes` and `NAME.ways`, which have a `_` where a design's name may have a hyphen.
+///
+/// # Errors
+/// There is none.
+pub fn cache_named(name: &str) -> PyResult<&'static CacheKey> {
+    let named = |key: &'static CacheKey| {
+        let of = key.bytes.name().strip_suffix("bytes").unwrap_or_default();
+        of.trim_end_matches(['.', '_'])
+    };
+    let asked = name.replace('-', "_");
+    designs::caches()
+        .find(|key| named(key) == asked)
+        .ok_or_else(|| {
+            let all = designs::caches().map(named).collect::<Vec<_>>().join(", ");
+            bad(format!(
+                "there is no cache {asked:?}; declare it in caches, or name one of {all}"
+            ))
+        })
+}

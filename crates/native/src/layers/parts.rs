@@ -18,9 +18,10 @@ use sardonyx::line::{Class, Logical, Place};
 use sardonyx::medium::layout::{Layout, Region};
 use sardonyx::medium::params::Unit;
 use sardonyx::plan::{self, Queue};
-use sardonyx::settings::{CacheKey, Settings, Value};
+use sardonyx::settings::{Settings, Value};
 use sardonyx::stats::Cause;
 
+use super::declared::cache_named;
 use super::intern;
 use super::plan::{Below, Plan, Step, Stored, Timed, line, order, timed};
 use crate::bad;
@@ -108,21 +109,7 @@ impl Memory {
     /// The cache of the keys ``NAME.bytes`` and ``NAME.ways``.
     #[pyo3(signature = (name, unit="metadata", least_used=false))]
     fn cache(&self, name: &str, unit: &str, least_used: bool) -> PyResult<Cache> {
-        let named = |key: &CacheKey| {
-            let of = key.bytes.name().strip_suffix("bytes").unwrap_or_default();
-            of.trim_end_matches(['.', '_'])
-        };
-        // Keys are named with `_` where a design may have a hyphen.
-        let asked = name.replace('-', "_");
-        let key = designs::caches().find(|key| named(key) == asked);
-        let known = || designs::caches().map(named).collect::<Vec<_>>().join(", ");
-        let missing = || {
-            let all = known();
-            bad(format!(
-                "there is no cache {asked:?}; declare it in caches, or name one of {all}"
-            ))
-        };
-        let key = key.ok_or_else(missing)?;
+        let key = cache_named(name)?;
         let unit = Unit::ALL.into_iter().find(|one| one.name() == unit);
         let unit = unit.ok_or_else(|| bad("unit: give \"metadata\" or \"counters\""))?;
         let policy = match least_used {

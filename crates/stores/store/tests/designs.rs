@@ -200,30 +200,28 @@ fn keys_that_make_no_sense_are_refused_with_what_to_give() {
 }
 
 fn table() -> String {
-    let mut rows = String::from("| key | default | source | meaning |\n|---|---|---|---|\n");
+    let mut rows = String::from("key\tdefault\tsource\tmeaning\n");
     for design in DESIGNS {
         for key in design.keys {
             let default = key.default.unwrap_or("follows from others");
             let name = format!("{}.{}", design.name, key.name);
-            rows += &format!("| `{name}` | {default} | {} | {} |\n", key.source, key.line);
+            rows += &format!("`{name}`\t{default}\t{}\t{}\n", key.source, key.line);
         }
     }
     rows
 }
 
 #[test]
-fn the_page_has_the_table_of_keys() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/store/stores.md");
-    let page = std::fs::read_to_string(path).unwrap();
-    let (begin, end) = ("<!-- keys -->\n", "<!-- end of keys -->");
-    let (before, rest) = page.split_once(begin).unwrap();
-    let (_, after) = rest.split_once(end).unwrap();
-    let written = format!("{before}{begin}{}{end}{after}", table());
+fn the_table_of_keys_is_the_programs() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../docs/tables/store-keys.tsv"
+    );
     if std::env::var_os("UPDATE_REFERENCE").is_some() {
-        return std::fs::write(path, &written).unwrap();
+        return std::fs::write(path, table()).unwrap();
     }
     assert!(
-        page == written,
-        "docs/store/stores.md is not what the program says: run with UPDATE_REFERENCE=1"
+        std::fs::read_to_string(path).unwrap() == table(),
+        "docs/tables/store-keys.tsv is not what the program says: run with UPDATE_REFERENCE=1"
     );
 }

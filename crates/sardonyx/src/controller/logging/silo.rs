@@ -199,7 +199,10 @@ impl<P: Pending> Silo<P> {
         dumped: &Dumped,
         plan: &mut Plan,
     ) -> Vec<(Logical, At<Line>)> {
-        let old = self.owners.old_lines(found, HALVES, dumped, plan).into_iter();
+        let old = self
+            .owners
+            .old_lines(found, HALVES, dumped, plan)
+            .into_iter();
         match found.headers {
             0 => old.rev().map(|(_, line, old)| (line, old)).collect(),
             _ => old
