@@ -6,12 +6,14 @@ use sardonyx_crash_test::recording::source::{Frame, Sources, caller};
 use sardonyx_crash_test::recovery::without_numbers;
 
 use crate::operations::{Act, Inode, Operation};
-use crate::recording::RecordedRun;
+use crate::recording::{RecordedRun, runs_scripts, without_version};
 
 /// More files than this that differ in numbers only are a series.
 const SERIES: usize = 4;
 /// The place of the file in a [`CallSite::key`].
 const FILE: usize = 1;
+/// A name of at least this many hexadecimal digits is a hash: *assumed*, 64 bits.
+const HASH: usize = 16;
 /// At most this many functions tell two operations of one line apart: the innermost ones.
 const FUNCTIONS: usize = 4;
 /// The line of code, or the command, that asked for an operation.
@@ -38,13 +40,30 @@ pub(crate) fn places(recording: &RecordedRun) -> Vec<CallSite> {
         functions.dedup();
         functions.truncate(FUNCTIONS);
         let position = std::mem::take(&mut place.key);
-        place.key = vec![call.to_owned(), file.clone()];
+        place.key = vec![call.to_owned(), without_hashes(file)];
         place.key.extend(functions.into_iter().chain(position));
         place
     };
     let mut places: Vec<CallSite> = recording.operations.iter().map(place).collect();
     join_series(&mut places);
     places
+}
+
+/// A path without what its file's contents have made of it, as of git's objects: such a name is new in each run.
+fn without_hashes(path: &str) -> String {
+    let hexadecimal = |part: &&str| part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let parts: Vec<&str> = path.split('/').collect();
+    let hash =
+        |part: Option<&&str>| part.is_some_and(|part| part.len() >= HASH && hexadecimal(part));
+    let one = |(at, part): (usize, &&str)| {
+        let above = part.len() == 2 && hexadecimal(part) && hash(parts.get(at + 1));
+        match above || hash(Some(part)) {
+            true => "#".to_owned(),
+            false => (*part).to_owned(),
+        }
+    };
+    let told: Vec<String> = parts.iter().enumerate().map(one).collect();
+    told.join("/")
 }
 
 /// Gives files one name whose names differ in their numbers only, if one place of the program treats many of them: a
@@ -95,15 +114,12 @@ pub(crate) fn place(
     let outer = sources.stack(outer(recording, site, command));
     let mut stack = sources.stack(site);
     stack.truncate(stack.len() - outer.len());
-    if stack.iter().any(Frame::of_a_script) {
-        // What runs it is not what its user wrote.
-        let own = recording
-            .places
-            .modules
-            .iter()
-            .find(|m| m.of_program == command);
-        let runtime = own.and_then(|m| m.path.file_name()).unwrap_or_default();
-        stack.retain(|frame| *frame.module != *runtime);
+    let mut modules = recording.places.modules.iter();
+    let own = modules.find(|m| m.of_program == command);
+    let program = own.and_then(|m| m.path.file_name()).unwrap_or_default();
+    let program = program.to_string_lossy();
+    if stack.iter().any(Frame::of_a_script) || runs_scripts(&program) {
+        stack.retain(|frame| !of_runtime(frame, &program));
     }
     let frame = caller(&stack).cloned();
     stack.extend_from_slice(&outer);
@@ -130,6 +146,17 @@ pub(crate) fn place(
         stack,
         key: vec![position],
     }
+}
+
+/// Whether a frame is of what runs a script, which its user did not write: the program itself, its library, or a module
+/// that comes with it, as of a Python whose frames are not read.
+fn of_runtime(frame: &Frame, program: &str) -> bool {
+    let library = format!("lib{}", without_version(program));
+    let file = frame.file.as_deref().unwrap_or_default();
+    !frame.of_a_script()
+        && (frame.module == program
+            || frame.module.starts_with(&library)
+            || file.contains("/Modules/_") && program.contains("python"))
 }
 
 /// The innermost site of another command, which ran this one.
@@ -188,6 +215,32 @@ pub(crate) fn keys(places: &[CallSite]) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_its_contents_make_is_no_other_in_each_run() {
+        let object = ".git/objects/e6/9de29bb2d1d6434b8b29ae775ad8c2e48c5391";
+        assert_eq!(without_hashes(object), ".git/objects/#/#");
+        assert_eq!(without_hashes("ab/log.12"), "ab/log.12");
+        assert_eq!(without_hashes("cafe/deadbeef"), "cafe/deadbeef");
+    }
+
+    #[test]
+    fn what_runs_a_script_is_not_its_users_own() {
+        let frame = |module: &str, file: &str| Frame {
+            file: Some(file.to_owned()),
+            line: Some(1),
+            function: None,
+            module: module.to_owned(),
+            inlined: false,
+            apart: false,
+        };
+        let runtime = |module, file| of_runtime(&frame(module, file), "python3.10");
+        assert!(runtime("python3.10", "/src/Python/ceval.c"));
+        assert!(runtime("libpython3.10.so.1.0", "/src/Python/ceval.c"));
+        assert!(runtime("_io.so", "/src/Modules/_io/fileio.c"));
+        assert!(!runtime("own.cpython-310.so", "/app/own.c"));
+        assert!(!runtime("", "/app/own.py"));
+    }
 
     #[test]
     fn few_numbered_files_are_told_apart_and_many_are_a_series() {

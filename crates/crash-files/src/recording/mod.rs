@@ -35,6 +35,7 @@ use crate::operations::{Act, Inode, Name, Operation};
 use crate::recording::interpreters::{Interpreter, Interpreters};
 use crate::recording::machine::Registers;
 use crate::recording::process::MappedCode;
+pub(crate) use crate::recording::process::{runs_scripts, without_version};
 use crate::recording::stack::Stacks;
 use crate::tree::{FileTree, MOST_BYTES};
 

@@ -177,12 +177,21 @@ const SCRIPTED: [&str; 12] = [
     "sh", "bash", "dash", "ksh", "zsh", "busybox", "python", "perl", "ruby", "node", "java", "php",
 ];
 
+/// A program's name without the digits and dots at its end.
+pub(crate) fn without_version(program: &str) -> &str {
+    program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
+}
+
+pub(crate) fn runs_scripts(program: &str) -> bool {
+    SCRIPTED.contains(&without_version(program))
+}
+
 fn label_of(words: &[&str], exists: &dyn Fn(&str) -> bool) -> String {
     let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
     let program = name(words.first().copied().unwrap_or_default());
-    let bare = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let bare = without_version(&program);
     let rest = words.get(1..).unwrap_or_default();
-    if SCRIPTED.contains(&bare) {
+    if runs_scripts(&program) {
         let script = rest.iter().find(|word| !word.starts_with('-'));
         return match (rest.first(), script) {
             (Some(option @ (&"-c" | &"-e")), _) => format!("{bare} {option}"),
