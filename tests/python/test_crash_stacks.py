@@ -251,6 +251,25 @@ def test_a_call_that_promises_nothing_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.machine
+def test_places_that_never_wrote_or_synced_are_listed(tmp_path: Path) -> None:
+    source = tmp_path / "half.c"
+    source.write_text(
+        "#include <fcntl.h>\n#include <stdio.h>\n#include <unistd.h>\n"
+        "static void __attribute__((noinline)) undo(int f) {\n"
+        "    if (ftruncate(f, 0)) perror(0);\n    fsync(f);\n}\n"
+        "int main(int n, char **words) {\n    if (chdir(words[n - 1])) return 2;\n"
+        '    int f = open("a", O_WRONLY | O_APPEND);\n    if (n > 2) undo(f);\n'
+        '    if (write(f, "a 0\\n", 4) != 4) return 2;\n    fsync(f);\n'
+        '    return write(1, "a 0\\n", 4) != 4;\n}\n'
+    )
+    subprocess.run(["cc", "-g", "-o", str(tmp_path / "half"), str(source)], check=True)
+    found = faults(tmp_path / "d", f"{tmp_path}/half {tmp_path}/d")
+    assert found["status"] == 0, found
+    listed = {(one["place"], one["what"]) for one in found["coverage"]["listed"]}
+    assert listed == {("half.c:5", "ftruncate"), ("half.c:6", "fsync")}
+
+
+@pytest.mark.machine
 @pytest.mark.parametrize(
     ("after", "said"),
     [
