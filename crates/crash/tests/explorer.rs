@@ -411,3 +411,21 @@ fn a_program_that_flushes_nothing_holds_where_caches_are_drained_and_nowhere_els
         }
     }
 }
+
+/// The counters of these policies are not told, so pads of data look like those of a log, which do follow its numbers.
+#[test]
+fn pads_of_data_need_not_follow_the_numbers_of_a_log() {
+    for design in [
+        "easy-pm/identity+split",
+        "easy-pm/identity+deuce",
+        "silo/identity+split",
+    ] {
+        let history = crate::small_runs::Small::BTREE.run(design);
+        let options = Options {
+            cuts: Cuts::Sample(20),
+            recovery_cuts: 0,
+            ..Options::default()
+        };
+        assert_holds(&history, &explored(&history, &options));
+    }
+}

@@ -23,6 +23,7 @@ use sardonyx::controller::designs::AnyLayer;
 use sardonyx::controller::encryption::pad::KEY;
 use sardonyx::controller::integrity::{FIRST_VERSION, MACS};
 use sardonyx::controller::layers::BESIDE;
+use sardonyx::controller::logging::LOG_REGION;
 use sardonyx::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
 use sardonyx::medium::layout::Layout;
 use sardonyx::plan::journal::MediumWrite;
@@ -166,6 +167,7 @@ fn elsewhere(history: &History, this: &Again) -> Option<Violation> {
 
 /// Handles the requests with numbers that begin elsewhere, where the layers' limits say.
 fn begun_elsewhere(history: &History, this: &Again) -> Option<Violation> {
+    let log = this.layout.region(LOG_REGION);
     let layers = history.stack.layers().into_iter();
     let begins = layers.flat_map(|layer| {
         let of_log = matches!(layer, AnyLayer::Logging(_));
@@ -184,7 +186,9 @@ fn begun_elsewhere(history: &History, this: &Again) -> Option<Violation> {
             };
             let other = history.again(&how, FEW)?;
             let differ = |this: &Encrypted, other: &Encrypted| {
-                let is_logs = this.counter.is_none() && other.counter.is_none();
+                let is_logs = log.is_some_and(|log| log.contains(this.place))
+                    && this.counter.is_none()
+                    && other.counter.is_none();
                 let begun = if of_log {
                     is_logs
                 } else {
