@@ -4,10 +4,10 @@
 use super::buckets::{self, Buckets, NO_REGISTERS, RegisterLines, Registers};
 use super::pending::{self, Dumped, Entries, Entry, HALF, PER_LINE, Pending, Queued, Which};
 use super::undo::TRANSACTIONS;
-use crate::line::{Line, Logical, Place, ZERO_LINE};
+use crate::line::{Line, Logical, ZERO_LINE};
 use crate::medium::layout::Layout;
 use crate::plan::storey::Unfinished;
-use crate::plan::{At, Plan, Step};
+use crate::plan::{At, Plan, Queue, Step, Stored};
 use crate::settings::Settings;
 use crate::stats::Cause;
 
@@ -127,17 +127,9 @@ impl<P: Pending> Owners<P> {
         done
     }
 
-    /// Gives `entry` of the registers `slot`, whose content exists after `at`, the next place and the queue's slot
-    /// `queued`, which is free after `room`; `None` if the log has no room. The transaction's entries outlive a cut in
-    /// their order.
-    pub fn enter(
-        &mut self,
-        slot: usize,
-        entry: &Entry,
-        at: Step,
-        (queued, room): (u64, Step),
-        plan: &mut Plan,
-    ) -> Option<Queued> {
+    /// Gives the next `count` entries of the registers `slot` their places. Returns the number of the first; `None` if the
+    /// log has no room.
+    pub fn reserve(&mut self, slot: usize, count: u64, plan: &mut Plan) -> Option<u64> {
         let this = &mut self.slots[slot];
         if this.entries == this.buckets.len() as u64 * self.entries.per_bucket {
             let (_, gate) = self.buckets.take(&mut this.buckets, plan)?;
@@ -150,11 +142,12 @@ impl<P: Pending> Owners<P> {
             this.durable = plan.registers(self.registers.place(slot), &named, ripe, &[]);
         }
         let index = this.entries;
-        this.entries += 1;
-        Some(self.put(slot, index, entry, at, (queued, room), plan))
+        this.entries += count;
+        Some(index)
     }
 
-    /// Puts `entry`, number `index` of the registers `slot`, into the queue.
+    /// Puts `entry`, number `index` of the registers `slot`, whose content exists after `at`, into the queue's slot
+    /// `queued`, which is free after `room`. A transaction's entries outlive a cut in their order.
     pub fn put(
         &mut self,
         slot: usize,
@@ -188,6 +181,33 @@ impl<P: Pending> Owners<P> {
             kept: this.durable,
             ..queued
         }
+    }
+
+    /// Writes `entry`, number `index` of the registers `slot`, whose content exists after `at`, past the queue.
+    pub fn leave(
+        &mut self,
+        slot: usize,
+        index: u64,
+        entry: &Entry,
+        at: Step,
+        plan: &mut Plan,
+    ) -> Stored {
+        let this = &mut self.slots[slot];
+        let (place, number) = (self.entries.place_in(&this.buckets, index), this.number);
+        let plain = entry.plain(Which { number, index });
+        let from = plan.upcoming();
+        let mut log = plan.because(Cause::Log);
+        let sealed = (self.entries).seal(place, number, At::new(&plain, at), &mut log);
+        let queued = Queued {
+            slot: 0,
+            place,
+            number,
+            sealed,
+            kept: log.both(this.durable, sealed.at),
+        };
+        let stored = self.pending.leave(&queued, &mut log);
+        log.logged(from, &plain);
+        stored
     }
 
     /// Learns the numbers that transactions have had.
@@ -271,9 +291,11 @@ impl<P: Pending> Owners<P> {
         (self.most, self.buckets.most) = (0, 0);
     }
 
-    /// The place of the registers `slot`, and what they hold after a recovery from `found`.
-    pub fn cleared(&self, slot: usize, found: &Registers) -> (Place, Line) {
-        let none = buckets::dumped(0, 0, &[], found.number);
-        (self.registers.place(slot), none)
+    /// Has the registers `slot` forget, in memory and after `gate`, the transaction that a cut found: by one word, so that
+    /// a torn line is of a transaction as before, or of none. Returns when that is accepted.
+    pub fn forget(&self, slot: usize, gate: Step, plan: &mut Plan) -> Step {
+        let (place, none) = (self.registers.place(slot), At::past(&ZERO_LINE));
+        plan.write_words(place, none, 1, None, gate, Queue::Data)
+            .accepted
     }
 }

@@ -166,9 +166,8 @@ impl<P: Pending> Storey for Proteus<P> {
                 accepted = plan.both(accepted, stored.accepted);
                 restored.push(line);
             }
-            let (place, none) = self.owners.cleared(slot, &found);
-            let stored = plan.write(place, At::past(&none), accepted);
-            cleared = plan.both(cleared, stored.accepted);
+            let forgotten = self.owners.forget(slot, accepted, &mut plan);
+            cleared = plan.both(cleared, forgotten);
         }
         self.owners.buckets.ready = cleared;
         restored
@@ -188,10 +187,11 @@ impl<P: Pending> Storey for Proteus<P> {
         };
         plan.lock(line);
         for entry in Entry::halves(line, 0, old.value) {
-            let room = self.make_room(plan);
-            let Some(queued) = self.owners.enter(slot, &entry, old.at, room, plan) else {
-                return self.room.push_front(room);
+            let Some(index) = self.owners.reserve(slot, 1, plan) else {
+                return;
             };
+            let room = self.make_room(plan);
+            let queued = (self.owners).put(slot, index, &entry, old.at, room, plan);
             self.queue.push_back(queued);
             self.counts.most = self.counts.most.max(self.queue.len() as u64);
         }

@@ -246,9 +246,8 @@ impl<P: Pending> Storey for Silo<P> {
             }
         }
         // Registers are cleared in this order too, or the next recovery would write an older commit over a newer one.
-        for (slot, found) in &found {
-            let (place, none) = self.owners.cleared(*slot, found);
-            accepted = plan.write(place, At::past(&none), accepted).accepted;
+        for (slot, _) in &found {
+            accepted = self.owners.forget(*slot, accepted, &mut plan);
         }
         self.owners.buckets.ready = accepted;
         restored
@@ -269,28 +268,26 @@ impl<P: Pending> Storey for Silo<P> {
         if self.logged.contains_key(&line) {
             return plan.exercise(&LOGGED_AGAIN);
         }
+        let Some(index) = self.owners.reserve(owner, HALVES, plan) else {
+            return;
+        };
         let (entry, room) = self.make_room(core, owner, plan);
         plan.lock(line);
-        let (index, first) = (self.owners.owner(owner).entries, entry * HALVES);
         // What a cut has left in these slots is needed until its recovery is done.
         let room = plan.both(room, self.owners.buckets.ready);
+        let first = entry * HALVES;
         let void = (self.owners.pending).void(first + PER_LINE..first + HALVES, room, plan);
-        let mut halves = Vec::new();
-        for (slot, half) in (first..).zip(Entry::halves(line, 0, old.value)) {
-            let room = (slot, void);
-            let Some(queued) = self.owners.enter(owner, &half, old.at, room, plan) else {
-                let cores = self.room.len();
-                return self.room[core as usize % cores].push_front((entry, void));
-            };
-            halves.push(queued);
-        }
+        let [one, other] = Entry::halves(line, 0, old.value);
+        let halves = [(0, one), (1, other)].map(|(half, entry)| {
+            let room = (first + half, void);
+            (self.owners).put(owner, index + half, &entry, old.at, room, plan)
+        });
         let this = self.owners.owner(owner);
-        this.entries = index + HALVES;
         this.logged.push(line);
         let logged = LoggedLine {
             owner,
             index,
-            on_chip: halves.try_into().ok(),
+            on_chip: Some(halves),
             held: this.durable,
             safe: Step::PAST,
         };
@@ -312,7 +309,11 @@ impl<P: Pending> Storey for Silo<P> {
             safe = plan.both(safe, logged.safe);
             match logged.on_chip {
                 Some(halves) => entries.push(halves[0].slot / HALVES),
-                None => ripe = plan.both(ripe, logged.safe),
+                // Recovery must not write an older commit over it.
+                None => {
+                    ripe = plan.both(ripe, logged.safe);
+                    ripe = plan.both(ripe, self.cleared);
+                }
             }
         }
         if ended.buckets.is_empty() {
