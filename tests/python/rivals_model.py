@@ -50,8 +50,8 @@ def proteus(changed: Sequence[Sequence[int]], queue: int, records: int) -> Count
     return counts
 
 
-def silo(changed: Sequence[Sequence[int]], entries: int, records: int) -> Counter[str]:
-    """Silo's counts: a buffer of lines, whose oldest is written as two halves if it is full."""
+def of_lines(changed: Sequence[Sequence[int]], entries: int, records: int) -> Counter[str]:
+    """Counts of Silo and LAD: where there is no room, the oldest line's halves are written."""
     counts, buffer = Counter[str](), list[int]()
     for lines in changed:
         for line in lines:

@@ -65,13 +65,21 @@ def test_each_count_of_proteus_follows_from_a_program(
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize(("entries", "records"), [(256, 64), (2, 1)])
-@pytest.mark.parametrize("design", ["silo", "silo/esd+sca"])
-def test_each_count_of_silo_follows_from_a_program(
-    name: str, entries: int, records: int, design: str, tmp_path: Path
+@pytest.mark.parametrize(("lines", "records"), [(256, 64), (2, 1)])
+@pytest.mark.parametrize(
+    ("design", "key"),
+    [
+        ("silo", "silo.entries"),
+        ("silo/esd+sca", "silo.entries"),
+        ("lad", "lad.queue"),
+        ("lad/esd+sca", "lad.queue"),
+    ],
+)
+def test_each_count_of_silo_and_lad_follows_from_a_program(
+    name: str, lines: int, records: int, design: str, key: str, tmp_path: Path
 ) -> None:
-    sets: dict[str, bool | int | str] = {"silo.entries": entries, "log.records": records}
+    sets: dict[str, bool | int | str] = {key: lines, "log.records": records}
     run, changed = run_program(name, design, tmp_path, sets, 256)
-    counts = rivals_model.silo(changed, entries, records)
-    assert (counts["log_entries_spilled"] > 0) == (entries == 2)
+    counts = rivals_model.of_lines(changed, lines, records)
+    assert (counts["log_entries_spilled"] > 0) == (lines == 2)
     agrees(run, counts)

@@ -8,7 +8,7 @@ use sardonyx_crash::{Cuts, History, HistoryError, Kind, Options, Platform, explo
 use sardonyx_workload::{DurabilityKind, ProgramSpec};
 
 /// Loggings whose transactions are whole over each of the policies.
-pub const LOGGINGS: [&str; 5] = ["none", "hw-log", "easy-pm", "proteus", "silo"];
+pub const LOGGINGS: [&str; 6] = ["none", "hw-log", "easy-pm", "proteus", "silo", "lad"];
 /// Mappings that lose nothing, and the policy that each is sound over if there is but one.
 pub const MAPPINGS: [&str; 6] = [
     "identity",
@@ -43,6 +43,7 @@ const PRESSED: [&[(&str, &str)]; 3] = [
         ("integrity.cache.ways", "2"),
         ("proteus.queue", "4"),
         ("silo.entries", "2"),
+        ("lad.queue", "2"),
     ],
     &[
         ("integrity.minor_bits", "1"),

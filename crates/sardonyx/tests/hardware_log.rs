@@ -12,7 +12,7 @@ use sardonyx_workload::{self as workload, DurabilityKind, ProgramSpec, timed};
 
 const DESIGNS: [&str; 3] = ["hw-log", "alc", "easy-pm"];
 /// Those whose entries wait on chip too.
-const ALL: [&str; 5] = ["hw-log", "alc", "easy-pm", "proteus", "silo"];
+const ALL: [&str; 6] = ["hw-log", "alc", "easy-pm", "proteus", "silo", "lad"];
 
 fn spec(name: &str, item_bytes: u64, transactions: u64) -> ProgramSpec {
     ProgramSpec {
@@ -212,6 +212,8 @@ fn entries_on_chip_are_written_only_where_there_is_no_room() {
     assert_eq!(counted("proteus", "proteus.queue", "13"), (1, 13));
     assert_eq!(counted("silo", "silo.entries", "7"), (0, 14));
     assert_eq!(counted("silo", "silo.entries", "5"), (4, 10));
+    assert_eq!(counted("lad", "lad.queue", "7"), (0, 14));
+    assert_eq!(counted("lad", "lad.queue", "5"), (4, 10));
 }
 
 /// Breaks if a commit of Silo's waits for memory: each waits for less than the write of one line takes.

@@ -157,7 +157,7 @@ groups! {
     indexed: &[indexed::FAULTS], &[];
     log: &[log::OWN], &[log::RARE];
     log_with_counters: &[log::WITH_COUNTERS], &[];
-    log_on_chip: &[pending::FAULTS, pending::SILO], &[];
+    log_on_chip: &[pending::FAULTS, pending::SILO, pending::LAD], &[];
     vectors: &[vectors::FAULTS], &[];
     macs: &[macs::UNNOTICED, macs::BESIDE], &[];
     macs_narrow: &[macs::WIDTHS, macs::LATE], &[];
@@ -343,6 +343,9 @@ const KINDS: [(&str, &[&str]); 12] = [
             "buffer-left-unwritten",
             "buffer-not-awaited",
             "buffer-unread",
+            "gone-unlogged",
+            "hold-not-awaited",
+            "held-unread",
         ],
     ),
 ];

@@ -1,12 +1,15 @@
 //! Entries of a hardware log that wait on chip, as the library's own do but for one slip. The library's log managers
-//! ([`Proteus`], [`Silo`]) decide which entry waits, leaves or is dropped, and when.
+//! ([`Proteus`], [`Silo`], [`Lad`]) decide which entry waits, leaves or is dropped, and when.
 
 use std::ops::Range;
 
 use sardonyx::controller::Top;
 use sardonyx::controller::designs::{self, AnyLayer};
 use sardonyx::controller::layers::{About, Guarantee, Logging};
-use sardonyx::controller::logging::pending::{Dumped, Entries, Entry, Pending, Queued, Which};
+use sardonyx::controller::logging::lad::Lad;
+use sardonyx::controller::logging::pending::{
+    Dumped, EntryPlaces, HalfLine, Outliving, Queued, Which,
+};
 use sardonyx::controller::logging::proteus::Proteus;
 use sardonyx::controller::logging::silo::Silo;
 use sardonyx::line::{Logical, Place};
@@ -25,10 +28,10 @@ slips! {
 
 struct Slipping {
     slip: Slip,
-    right: Entries,
+    right: EntryPlaces,
 }
 
-impl Pending for Slipping {
+impl Outliving for Slipping {
     fn wait(&mut self, entry: &Queued, ripe: Step, unlocked: &[Logical], plan: &mut Plan) -> Step {
         let kept = self.right.wait(entry, ripe, unlocked, plan);
         match self.slip {
@@ -66,7 +69,7 @@ impl Pending for Slipping {
         which: Which,
         dumped: &Dumped,
         plan: &mut Plan,
-    ) -> Option<At<Entry>> {
+    ) -> Option<At<HalfLine>> {
         let waits = dumped.contains_key(&(place, which.number));
         let read = self.right.read(place, which, dumped, plan);
         read.filter(|_| waits || self.slip != Slip::LeftUnread)
@@ -88,6 +91,9 @@ fn layer<const SLIP: usize>(name: &'static str, like: &str) -> AnyLayer {
         "silo" => |settings: &Settings, below, layout: &mut Layout| -> Top {
             Box::new(Silo::new(settings, below, layout, slipping::<SLIP>))
         },
+        "lad" => |settings: &Settings, below, layout: &mut Layout| -> Top {
+            Box::new(Lad::new(settings, below, layout, slipping::<SLIP>))
+        },
         _ => |settings: &Settings, below, layout: &mut Layout| -> Top {
             Box::new(Proteus::new(settings, below, layout, slipping::<SLIP>))
         },
@@ -104,7 +110,7 @@ fn layer<const SLIP: usize>(name: &'static str, like: &str) -> AnyLayer {
     })))
 }
 
-fn slipping<const SLIP: usize>(right: Entries) -> Slipping {
+fn slipping<const SLIP: usize>(right: EntryPlaces) -> Slipping {
     Slipping {
         slip: Slip::ALL[SLIP],
         right,
@@ -124,5 +130,13 @@ pub fn silo<const SLIP: usize>(name: &'static str) -> Layers {
     Layers {
         wrong: layer::<SLIP>(name, "silo"),
         right: layer::<{ Slip::Nothing as usize }>("own-silo", "silo"),
+    }
+}
+
+/// LAD's queue with the slip of that number.
+pub fn lad<const SLIP: usize>(name: &'static str) -> Layers {
+    Layers {
+        wrong: layer::<SLIP>(name, "lad"),
+        right: layer::<{ Slip::Nothing as usize }>("own-lad", "lad"),
     }
 }

@@ -2,7 +2,7 @@
 //! recovery reads.
 
 use crate::fault::{Fault, rows};
-use crate::own_pending::{Slip, own, silo};
+use crate::own_pending::{Slip, lad, own, silo};
 use crate::plans::PENDING;
 
 /// The queue has room for six entries, so that most transactions have some on chip and some in memory.
@@ -31,4 +31,16 @@ pub const SILO: &[Fault] = rows! { "*/identity+co-located", PENDING;
         "A line is acknowledged before it is in the buffer." [Cuts: WrongLine]
     "buffer-unread" silo(QueueUnread)
         "Recovery does not read the buffers." [Cuts: WrongLine, Requests: WrongLine]
+};
+
+/// The queue has room for three lines, so that most transactions have let some go.
+pub const LAD: &[Fault] = rows! { "*/identity+co-located", PENDING;
+    "gone-unlogged" lad(LeftUnwritten)
+        "A line leaves a full queue before its old content is in the log." [Cuts: WrongLine, Requests: WrongLine]
+    "gone-slot-not-awaited" lad(SlotNotAwaited)
+        "A line leaves a full queue before its old content is accepted." [Cuts: WrongLine]
+    "hold-not-awaited" lad(EntryNotAwaited)
+        "A flush is answered before its line is in the queue." [Cuts: WrongLine]
+    "held-unread" lad(QueueUnread)
+        "Recovery does not read the lines that waited for a commit." [Cuts: WrongLine]
 };

@@ -101,6 +101,7 @@ pub const PENDING: Plan = Plan {
         ("log.buckets", "320"),
         ("proteus.queue", "6"),
         ("silo.entries", "2"),
+        ("lad.queue", "3"),
     ],
     ..LOGGED
 };

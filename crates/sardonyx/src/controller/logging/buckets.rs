@@ -111,7 +111,7 @@ pub fn dumped(transaction: u64, headers: u64, buckets: &[u16], number: u64) -> L
 
 /// A transaction's registers, as a cut has left them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Registers {
+pub struct FoundRegisters {
     /// The number of the core's transaction; 0 for none.
     pub transaction: u64,
     /// Headers of the last bucket, if the registers count them.
@@ -122,9 +122,9 @@ pub struct Registers {
     pub number: u64,
 }
 
-impl Registers {
+impl FoundRegisters {
     /// Parses a line; `None` if no transaction was under way, or none of its entries was in the log.
-    fn parse(line: &Line, buckets: u64, records: u64) -> Option<Registers> {
+    fn parse(line: &Line, buckets: u64, records: u64) -> Option<FoundRegisters> {
         let word = |at: usize| u64::from_le_bytes(line[at..at + 8].try_into().expect("8 bytes"));
         let (transaction, headers, count) = (word(0), word(8), word(16));
         if transaction == 0 || headers > records || count > MOST_BUCKETS {
@@ -133,7 +133,7 @@ impl Registers {
         let named = line[24..].as_chunks::<2>().0.iter().take(count as usize);
         let named: Vec<u16> = named.map(|bytes| u16::from_le_bytes(*bytes)).collect();
         let exist = named.iter().all(|bucket| u64::from(*bucket) < buckets);
-        exist.then_some(Registers {
+        exist.then_some(FoundRegisters {
             transaction,
             headers,
             buckets: named,
@@ -165,9 +165,9 @@ impl RegisterLines {
     }
 
     /// The registers of `slot` as a cut has left them, if it found a transaction there.
-    pub fn found(&self, slot: usize, plan: &mut Plan) -> Option<Registers> {
+    pub fn found(&self, slot: usize, plan: &mut Plan) -> Option<FoundRegisters> {
         let dumped = plan.scan(self.place(slot)).unwrap_or(ZERO_LINE);
-        Registers::parse(&dumped, self.buckets, self.records)
+        FoundRegisters::parse(&dumped, self.buckets, self.records)
     }
 
     /// The number of the last transaction that the registers of `slot` have had.

@@ -1,8 +1,10 @@
 //! Transactions whose log entries wait on chip: their registers, their buckets, and the entries that a cut leaves of
-//! them. Left out: how entries outlive a cut ([`Pending`]); which of them wait, and what a recovery does with them.
+//! them. Left out: how entries outlive a cut ([`Outliving`]); which of them wait, and what a recovery does with them.
 
-use super::buckets::{self, Buckets, NO_REGISTERS, RegisterLines, Registers};
-use super::pending::{self, Dumped, Entries, Entry, HALF, PER_LINE, Pending, Queued, Which};
+use super::buckets::{self, Buckets, FoundRegisters, NO_REGISTERS, RegisterLines};
+use super::pending::{
+    self, Dumped, EntryPlaces, HALF, HalfLine, Outliving, PER_LINE, Queued, Which,
+};
 use super::undo::TRANSACTIONS;
 use crate::line::{Line, Logical, ZERO_LINE};
 use crate::medium::layout::Layout;
@@ -32,7 +34,7 @@ pub struct Owner {
 /// All transactions of a log.
 pub struct Owners<P> {
     /// The places of entries.
-    pub entries: Entries,
+    pub entries: EntryPlaces,
     /// Whoever has entries outlive a cut.
     pub pending: P,
     /// The places of registers.
@@ -49,16 +51,16 @@ pub struct Owners<P> {
     pub most: u64,
 }
 
-impl<P: Pending> Owners<P> {
+impl<P: Outliving> Owners<P> {
     /// No transaction yet. A queue of so many slots holds entries, `per_line` for each line that is logged.
     pub fn new(
         settings: &Settings,
         layout: &mut Layout,
         (queue, per_line): (u64, u64),
-        pending: impl FnOnce(Entries) -> P,
+        pending: impl FnOnce(EntryPlaces) -> P,
     ) -> Owners<P> {
         let (transactions, buckets) = (settings.get(&TRANSACTIONS), Buckets::new(settings));
-        let entries = Entries::new(settings, (queue, per_line), layout);
+        let entries = EntryPlaces::new(settings, (queue, per_line), layout);
         Owners {
             pending: pending(entries.clone()),
             entries,
@@ -152,7 +154,7 @@ impl<P: Pending> Owners<P> {
         &mut self,
         slot: usize,
         index: u64,
-        entry: &Entry,
+        entry: &HalfLine,
         at: Step,
         (queued, room): (u64, Step),
         plan: &mut Plan,
@@ -188,7 +190,7 @@ impl<P: Pending> Owners<P> {
         &mut self,
         slot: usize,
         index: u64,
-        entry: &Entry,
+        entry: &HalfLine,
         at: Step,
         plan: &mut Plan,
     ) -> Stored {
@@ -226,7 +228,7 @@ impl<P: Pending> Owners<P> {
     /// if one of them is nowhere.
     pub fn line(
         &self,
-        found: &Registers,
+        found: &FoundRegisters,
         index: u64,
         dumped: &Dumped,
         plan: &mut Plan,
@@ -249,7 +251,7 @@ impl<P: Pending> Owners<P> {
     /// has `per_line` entries. A line whose entries are not all there is locked.
     pub fn old_lines(
         &self,
-        found: &Registers,
+        found: &FoundRegisters,
         per_line: u64,
         dumped: &Dumped,
         plan: &mut Plan,

@@ -91,7 +91,7 @@ pub const LIMITS: &[Limit] = &[
 
 /// What an entry says: half of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct HalfLine {
     /// The line.
     pub line: Logical,
     /// Which half of it, the first being 0.
@@ -111,10 +111,10 @@ pub struct Which {
     pub index: u64,
 }
 
-impl Entry {
+impl HalfLine {
     /// The two entries of `line`.
-    pub fn halves(line: Logical, kind: u64, content: &Line) -> [Entry; PER_LINE as usize] {
-        [0, 1].map(|half| Entry {
+    pub fn halves(line: Logical, kind: u64, content: &Line) -> [HalfLine; PER_LINE as usize] {
+        [0, 1].map(|half| HalfLine {
             line,
             half: half as u64,
             kind,
@@ -141,10 +141,10 @@ impl Entry {
     }
 
     /// Parses a line in clear; `None` if it is not the entry `which`.
-    fn parse(line: &Line, which: Which) -> Option<Entry> {
+    fn parse(line: &Line, which: Which) -> Option<HalfLine> {
         let word = |index: usize| u64::from_le_bytes(line.as_chunks().0[HALF / 8 + index]);
         let is_it = word(1) == which.number && word(2) == which.index;
-        is_it.then(|| Entry {
+        is_it.then(|| HalfLine {
             line: Logical(word(0) / PER_LINE),
             half: word(0) % PER_LINE,
             kind: word(3),
@@ -172,7 +172,7 @@ pub struct Queued {
 pub type Dumped = FxHashMap<(Place, u64), u64>;
 
 /// How entries outlive a cut.
-pub trait Pending: Send {
+pub trait Outliving: Send {
     /// Has an entry wait in its slot after `ripe`, from when on the lines `unlocked` are locked no more. The entry
     /// outlives a cut after the returned step.
     fn wait(&mut self, entry: &Queued, ripe: Step, unlocked: &[Logical], plan: &mut Plan) -> Step;
@@ -193,7 +193,7 @@ pub trait Pending: Send {
         which: Which,
         dumped: &Dumped,
         plan: &mut Plan,
-    ) -> Option<At<Entry>>;
+    ) -> Option<At<HalfLine>>;
 
     /// The number of the first transaction after a cut, which found registers with numbers up to `last`.
     fn next_number(&self, last: u64) -> u64 {
@@ -203,7 +203,7 @@ pub trait Pending: Send {
 
 /// The places of entries, and their encryption.
 #[derive(Clone)]
-pub struct Entries {
+pub struct EntryPlaces {
     pads: Option<Pads>,
     region: Region,
     tags: Region,
@@ -213,14 +213,18 @@ pub struct Entries {
     pub per_bucket: u64,
 }
 
-impl Entries {
+impl EntryPlaces {
     /// Reserves the log's region, in which a bucket has entries for as many lines as records would, `per_line` each, and
     /// lines for a queue of so many slots.
-    pub fn new(settings: &Settings, (slots, per_line): (u64, u64), layout: &mut Layout) -> Entries {
+    pub fn new(
+        settings: &Settings,
+        (slots, per_line): (u64, u64),
+        layout: &mut Layout,
+    ) -> EntryPlaces {
         let per_bucket = settings.get(&RECORDS) * PER_RECORD as u64 * per_line;
         let pitch = undo::pitch(settings, per_bucket);
         let sealed = settings.get(&ENABLED) && settings.get(&SEALED);
-        Entries {
+        EntryPlaces {
             pads: sealed.then(|| Pads::new(settings)),
             region: layout.reserve(LOG_REGION, slots + settings.get(&BUCKETS) * pitch),
             tags: layout.reserve("log-tags", slots),
@@ -256,7 +260,13 @@ impl Entries {
     }
 
     /// Reads at `lies` the entry `which`, whose place is `place`.
-    fn open(&self, lies: Place, place: Place, which: Which, plan: &mut Plan) -> Option<At<Entry>> {
+    fn open(
+        &self,
+        lies: Place,
+        place: Place,
+        which: Which,
+        plan: &mut Plan,
+    ) -> Option<At<HalfLine>> {
         let read = plan.read(lies, Step::PAST);
         let (mut line, mut at) = (read.value?, read.at);
         if let Some(pads) = &self.pads {
@@ -264,11 +274,11 @@ impl Entries {
             line = pads.crypt(place, which.number, &line);
             at = plan.both(at, pad);
         }
-        Some(At::new(Entry::parse(&line, which)?, at))
+        Some(At::new(HalfLine::parse(&line, which)?, at))
     }
 }
 
-impl Pending for Entries {
+impl Outliving for EntryPlaces {
     fn wait(&mut self, entry: &Queued, ripe: Step, unlocked: &[Logical], plan: &mut Plan) -> Step {
         if !plan.is_observed() {
             return ripe;
@@ -310,7 +320,7 @@ impl Pending for Entries {
         which: Which,
         dumped: &Dumped,
         plan: &mut Plan,
-    ) -> Option<At<Entry>> {
+    ) -> Option<At<HalfLine>> {
         let slot = dumped.get(&(place, which.number));
         let waiting = slot.and_then(|slot| self.open(self.region.line(*slot), place, which, plan));
         waiting.or_else(|| self.open(place, place, which, plan))
@@ -325,14 +335,14 @@ mod tests {
     fn an_entry_is_known_by_its_number_and_its_transactions() {
         let content: Line = std::array::from_fn(|byte| byte as u8);
         let which = |number, index| Which { number, index };
-        for entry in Entry::halves(Logical(1 << 40), 1, &content) {
+        for entry in HalfLine::halves(Logical(1 << 40), 1, &content) {
             let line = entry.plain(which(7, 3));
-            assert_eq!(Entry::parse(&line, which(7, 3)), Some(entry));
+            assert_eq!(HalfLine::parse(&line, which(7, 3)), Some(entry));
             assert_eq!(entry.data, content[entry.half as usize * HALF..][..HALF]);
             for other in [which(8, 3), which(7, 2)] {
-                assert_eq!(Entry::parse(&line, other), None);
+                assert_eq!(HalfLine::parse(&line, other), None);
             }
         }
-        assert_eq!(Entry::parse(&ZERO_LINE, which(1, 0)), None);
+        assert_eq!(HalfLine::parse(&ZERO_LINE, which(1, 0)), None);
     }
 }

@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 
 use super::owners::Owners;
 use super::pending::{
-    self, DROPPED, ENTRY_DROPPED, ENTRY_SPILLED, Entries, Entry, PENDING_MOST, PER_LINE, Pending,
+    self, DROPPED, ENTRY_DROPPED, ENTRY_SPILLED, EntryPlaces, HalfLine, PENDING_MOST, PER_LINE, Outliving,
     QUEUE_BYTES, Queued, SPILLED,
 };
 use super::undo::{
@@ -92,7 +92,7 @@ struct Counts {
 }
 
 /// The log manager, whose queue all transactions share.
-pub struct Proteus<P = Entries> {
+pub struct Proteus<P = EntryPlaces> {
     below: Top,
     owners: Owners<P>,
     lines: u64,
@@ -104,13 +104,13 @@ pub struct Proteus<P = Entries> {
     counts: Counts,
 }
 
-impl<P: Pending> Proteus<P> {
+impl<P: Outliving> Proteus<P> {
     /// A log over `below`, whose entries outlive a cut by what `pending` makes of the log's own way.
     pub fn new(
         settings: &Settings,
         below: Top,
         layout: &mut Layout,
-        pending: impl FnOnce(Entries) -> P,
+        pending: impl FnOnce(EntryPlaces) -> P,
     ) -> Proteus<P> {
         let queue = settings.get(&QUEUE);
         Proteus {
@@ -138,7 +138,7 @@ impl<P: Pending> Proteus<P> {
     }
 }
 
-impl<P: Pending> Storey for Proteus<P> {
+impl<P: Outliving> Storey for Proteus<P> {
     stands_on_below!();
 
     fn recover(&mut self, plan: &mut Plan) {
@@ -186,7 +186,7 @@ impl<P: Pending> Storey for Proteus<P> {
             return;
         };
         plan.lock(line);
-        for entry in Entry::halves(line, 0, old.value) {
+        for entry in HalfLine::halves(line, 0, old.value) {
             let Some(index) = self.owners.reserve(slot, 1, plan) else {
                 return;
             };
@@ -247,7 +247,7 @@ impl<P: Pending> Storey for Proteus<P> {
     }
 }
 
-impl<P: Pending> Layer for Proteus<P> {
+impl<P: Outliving> Layer for Proteus<P> {
     type Addr = Logical;
 
     fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> Fetched {

@@ -21,11 +21,11 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use super::buckets::{Registers, dumped};
+use super::buckets::{FoundRegisters, dumped};
 use super::owners::Owners;
 use super::pending::{
-    self, DROPPED, Dumped, ENTRY_DROPPED, ENTRY_SPILLED, Entries, Entry, PENDING_MOST, PER_LINE,
-    Pending, QUEUE_BYTES, Queued, SPILLED,
+    self, DROPPED, Dumped, ENTRY_DROPPED, ENTRY_SPILLED, EntryPlaces, HalfLine, PENDING_MOST, PER_LINE,
+    Outliving, QUEUE_BYTES, Queued, SPILLED,
 };
 use super::undo::{
     self, BUCKETS_MOST, ENTRIES, HELD_BACK, LOGGED_AGAIN, REGISTER_BYTES, TRANSACTIONS,
@@ -120,7 +120,7 @@ struct Counts {
 }
 
 /// The log controller.
-pub struct Silo<P = Entries> {
+pub struct Silo<P = EntryPlaces> {
     below: Top,
     owners: Owners<P>,
     lines: u64,
@@ -135,13 +135,13 @@ pub struct Silo<P = Entries> {
     counts: Counts,
 }
 
-impl<P: Pending> Silo<P> {
+impl<P: Outliving> Silo<P> {
     /// A log over `below`, whose entries outlive a cut by what `pending` makes of the log's own way.
     pub fn new(
         settings: &Settings,
         below: Top,
         layout: &mut Layout,
-        pending: impl FnOnce(Entries) -> P,
+        pending: impl FnOnce(EntryPlaces) -> P,
     ) -> Silo<P> {
         let (cores, each) = (settings.get(&TRANSACTIONS), settings.get(&BUFFER));
         let buffer = |core| (core * each..(core + 1) * each).map(|entry| (entry, Step::PAST));
@@ -185,7 +185,7 @@ impl<P: Pending> Silo<P> {
     fn redo(&mut self, line: Logical, new: At<&Line>, plan: &mut Plan) -> Option<Step> {
         let logged = self.logged.get(&line)?;
         let first = logged.on_chip.as_ref()?[0].slot + PER_LINE;
-        for (half, entry) in (0..).zip(Entry::halves(line, 1, new.value)) {
+        for (half, entry) in (0..).zip(HalfLine::halves(line, 1, new.value)) {
             let (index, room) = (logged.index + PER_LINE + half, (first + half, logged.held));
             (self.owners).put(logged.owner, index, &entry, new.at, room, plan);
         }
@@ -195,7 +195,7 @@ impl<P: Pending> Silo<P> {
     /// The lines that recovery writes for the transaction that `found` names, in order.
     fn left_by(
         &self,
-        found: &Registers,
+        found: &FoundRegisters,
         dumped: &Dumped,
         plan: &mut Plan,
     ) -> Vec<(Logical, At<Line>)> {
@@ -212,7 +212,7 @@ impl<P: Pending> Silo<P> {
     }
 }
 
-impl<P: Pending> Storey for Silo<P> {
+impl<P: Outliving> Storey for Silo<P> {
     stands_on_below!();
 
     fn recover(&mut self, plan: &mut Plan) {
@@ -245,7 +245,7 @@ impl<P: Pending> Storey for Silo<P> {
                 restored.push(line);
             }
         }
-        // Registers are cleared in this order too, or the next recovery would write an older commit over a newer one.
+        // FoundRegisters are cleared in this order too, or the next recovery would write an older commit over a newer one.
         for (slot, _) in &found {
             accepted = self.owners.forget(*slot, accepted, &mut plan);
         }
@@ -277,7 +277,7 @@ impl<P: Pending> Storey for Silo<P> {
         let room = plan.both(room, self.owners.buckets.ready);
         let first = entry * HALVES;
         let void = (self.owners.pending).void(first + PER_LINE..first + HALVES, room, plan);
-        let [one, other] = Entry::halves(line, 0, old.value);
+        let [one, other] = HalfLine::halves(line, 0, old.value);
         let halves = [(0, one), (1, other)].map(|(half, entry)| {
             let room = (first + half, void);
             (self.owners).put(owner, index + half, &entry, old.at, room, plan)
@@ -361,7 +361,7 @@ impl<P: Pending> Storey for Silo<P> {
     }
 }
 
-impl<P: Pending> Layer for Silo<P> {
+impl<P: Outliving> Layer for Silo<P> {
     type Addr = Logical;
 
     fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> Fetched {

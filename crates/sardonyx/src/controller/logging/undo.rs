@@ -11,7 +11,7 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::buckets::{self, Buckets, NO_REGISTERS, RegisterLines, Registers};
+use super::buckets::{self, Buckets, FoundRegisters, NO_REGISTERS, RegisterLines};
 use crate::controller::layers::{Limit, Reached};
 use crate::controller::{
     Class, Figures, Layer, Persist, Storey, Top, Unfinished, Write, stands_on_below,
@@ -400,7 +400,7 @@ impl<S: Sealing> UndoLog<S> {
         }
     }
 
-    fn entries(&mut self, found: &Registers, index: usize, plan: &mut Plan) -> Vec<LogEntry> {
+    fn entries(&mut self, found: &FoundRegisters, index: usize, plan: &mut Plan) -> Vec<LogEntry> {
         let is_last = index + 1 == found.buckets.len();
         let headers = if is_last { found.headers } else { self.records };
         let bucket = found.buckets[index];
