@@ -420,7 +420,12 @@ fn pads_of_data_need_not_follow_the_numbers_of_a_log() {
         "easy-pm/identity+deuce",
         "silo/identity+split",
     ] {
-        let history = crate::small_runs::Small::BTREE.run(design);
+        let levelled = [("medium.levelling.scheme", "start-gap")];
+        let small = crate::small_runs::Small {
+            sets: &levelled,
+            ..crate::small_runs::Small::BTREE
+        };
+        let history = small.run(design);
         let options = Options {
             cuts: Cuts::Sample(20),
             recovery_cuts: 0,

@@ -40,6 +40,9 @@ DESIGN_COLOURS = {
     "hw-log": "#56b4e9",
     "alc": "#8f9b3a",
     "easy-pm": "#2f4b9b",
+    "proteus": "#3b8ea5",
+    "silo": "#9467bd",
+    "lad": "#6b4c3b",
 }
 #: Colours of designs that the table does not have, such as compositions.
 _MORE_COLOURS = ("#d9a5c7", "#5f9ea0", "#b5651d", "#6b8e23", "#9370db", "#c71585", "#708090")
