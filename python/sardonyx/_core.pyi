@@ -228,8 +228,8 @@ def crash_stages(question_json: str, progress: Progress | None) -> str:
     """
 
 def programs() -> str:
-    """``programs`` (``name``, ``line``), ``mutants``, ``equivalent_mutants``, ``drained_mutants`` (``name``,
-    ``meaning``)."""
+    """``programs`` (``name``, ``line``), ``mutants``, ``equivalent_mutants`` and
+    ``drained_mutants`` (``name``, ``meaning``)."""
 
 def parse_size(text: str) -> int:
     """Bytes from ``4096``, ``4K``, ``16M`` or ``1G``; ``ValueError`` says what to give."""

@@ -13,6 +13,7 @@ use sardonyx::controller::mapping::places::least_lines;
 use sardonyx::line::{Line, Logical, Persist};
 use sardonyx::medium::image::Image;
 use sardonyx::medium::layout::Layout;
+use sardonyx::medium::near;
 use sardonyx::plan::At;
 use sardonyx::settings::{Pressure, Value};
 
@@ -29,9 +30,11 @@ impl History {
         if !self.finds_duplicates() {
             return None;
         }
-        // Logic that is not called here gives the lines that a cut leaves their MACs.
-        let may_cut =
-            self.stack.integrity.power_fail.is_none() && self.guarantee != Guarantee::Nothing;
+        // Logic that is not called here gives the lines that a cut leaves their MACs, and a near cache keeps lines that
+        // nobody flushes.
+        let may_cut = self.stack.integrity.power_fail.is_none()
+            && self.guarantee != Guarantee::Nothing
+            && near::settings(&self.machine.settings).is_none();
         let ends = [true, false]
             .into_iter()
             .filter(|orderly| *orderly || may_cut);

@@ -36,6 +36,12 @@ impl Widths {
         *most = changes.max(*most);
     }
 
+    fn follow(&mut self, words: &Words) {
+        for ((region, _), span) in &words.spans {
+            self.reach(region, span.changes);
+        }
+    }
+
     pub fn append(&mut self, other: &Widths) {
         for (region, changes) in &other.0 {
             self.reach(region, *changes);
@@ -211,12 +217,10 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
         }
     }
     let mut widths = widths.borrow_mut();
-    for region in &regions {
-        widths.reach(region.name, 0);
-    }
-    for ((region, _), span) in &words.spans {
-        widths.reach(region, span.changes);
-    }
+    regions
+        .iter()
+        .for_each(|region| widths.reach(region.name, 0));
+    widths.follow(&words);
     let nodes = node_regions(&*kept, history);
     let narrow = words.spans.iter().filter(|((region, word), span)| {
         let has_addresses = *region != macs && !nodes.contains(region);
