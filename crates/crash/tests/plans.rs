@@ -6,7 +6,7 @@ use sardonyx_base::random::mix;
 use sardonyx_crash::{Attacks, Cuts, Options, Platform, Tear, Trial, Tried, Verdict};
 use sardonyx_workload::DurabilityKind;
 
-use crate::stacks::{LOGGINGS, MAPPINGS, POLICIES, PROGRAMS, REFUSE, integrities};
+use crate::stacks::{LOGGINGS, MAPPINGS, ONLY_ADR, POLICIES, PROGRAMS, REFUSE, integrities};
 
 const PLATFORMS: [Platform; 3] = [Platform::Adr, Platform::Eadr, Platform::Gpf];
 const LEVELLINGS: [Option<&str>; 4] = [None, Some("reserve"), Some("group"), Some("after")];
@@ -39,7 +39,10 @@ fn drawn(number: u64) -> Trial {
         durability: DurabilityKind::on(&stack),
         seed: number,
         options: Options {
-            platform: PLATFORMS[one(7, PLATFORMS.len())],
+            platform: match logging {
+                ONLY_ADR => Platform::Adr,
+                _ => PLATFORMS[one(7, PLATFORMS.len())],
+            },
             tear: Tear::Lines,
             cuts: Cuts::Sample(60),
             // A life is cut everywhere, so those of one plan in four take as long as all else.

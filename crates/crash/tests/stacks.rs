@@ -9,6 +9,8 @@ use sardonyx_workload::{DurabilityKind, ProgramSpec};
 
 /// Loggings whose transactions are whole over each of the policies.
 pub const LOGGINGS: [&str; 6] = ["none", "hw-log", "easy-pm", "proteus", "silo", "lad"];
+/// Where reserve power drains the processor's caches it drains lines of transactions under way, of which no log knows.
+pub const ONLY_ADR: &str = "lad";
 /// Mappings that lose nothing, and the policy that each is sound over if there is but one.
 pub const MAPPINGS: [&str; 6] = [
     "identity",
@@ -155,7 +157,11 @@ fn stack(number: usize) -> (String, Platform) {
         "{logging}/{}+{policy}@{}",
         MAPPINGS[mapping], integrities[integrity]
     );
-    (design, PLATFORMS[(turn / 2 + round) % PLATFORMS.len()])
+    let platform = match logging {
+        ONLY_ADR => Platform::Adr,
+        _ => PLATFORMS[(turn / 2 + round) % PLATFORMS.len()],
+    };
+    (design, platform)
 }
 
 /// Counters that lines share stand under no integrity that settles no groups; every other stack holds.
@@ -221,11 +227,16 @@ fn all_stacks_keep_what_they_promise() {
 }
 
 #[test]
-#[ignore = "by hand: the stacks with numbers FIRST, FIRST + STEP .. below END"]
+#[ignore = "by hand: the stacks with numbers FIRST, FIRST + STEP .. below END, or of them those with ONLY in their names"]
 fn some_stacks_keep_what_they_promise() {
     let said = |name: &str, usual: usize| {
         std::env::var(name).map_or(usual, |said| said.parse().expect("a number"))
     };
     let numbers = (said("FIRST", 0)..said("END", count())).step_by(said("STEP", 1));
-    all_hold(numbers, 60, 1);
+    let only = std::env::var("ONLY").unwrap_or_default();
+    all_hold(
+        numbers.filter(|number| stack(*number).0.contains(&only)),
+        60,
+        1,
+    );
 }

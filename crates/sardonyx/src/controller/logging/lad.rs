@@ -20,12 +20,10 @@ use rustc_hash::FxHashMap;
 use super::buckets::{FoundRegisters, dumped};
 use super::owners::Owners;
 use super::pending::{
-    self, DROPPED, Dumped, ENTRY_DROPPED, ENTRY_SPILLED, EntryPlaces, HalfLine, PENDING_MOST, PER_LINE,
-    Outliving, QUEUE_BYTES, SPILLED,
+    self, DROPPED, Dumped, ENTRY_DROPPED, ENTRY_SPILLED, EntryPlaces, HalfLine, Outliving,
+    PENDING_MOST, PER_LINE, QUEUE_BYTES, SPILLED,
 };
-use super::undo::{
-    self, BUCKETS_MOST, ENTRIES, LOGGED_AGAIN, REGISTER_BYTES, TRANSACTIONS_MOST,
-};
+use super::undo::{self, BUCKETS_MOST, ENTRIES, LOGGED_AGAIN, REGISTER_BYTES, TRANSACTIONS_MOST};
 use crate::controller::layers::{About, Design, File, Guarantee, Logging};
 use crate::controller::{
     Class, Figures, Layer, Persist, Storey, Top, Unfinished, Write, stands_on_below,
@@ -85,7 +83,7 @@ pub static FILE: File<Logging> = File {
             units: &[Unit::Aes],
             figures: &[&pending::SHARED_FIGURES, pending::FIGURES],
             cut: "registers and the queue are dumped on reserve power; lines of committed transactions are written, \
-                  logged old lines of others are put back",
+                  logged old lines of others are put back; eadr drains lines that no log knows",
             tries: &[pending::MECHANISMS, &SHARED, MECHANISMS],
             limits: pending::LIMITS,
         },
@@ -229,7 +227,10 @@ impl<P: Outliving> Lad<P> {
             return new.at;
         };
         for half in HalfLine::halves(line, 1, new.value) {
-            let (slot, index) = (entry * PER_LINE + half.half, of.index + PER_LINE + half.half);
+            let (slot, index) = (
+                entry * PER_LINE + half.half,
+                of.index + PER_LINE + half.half,
+            );
             (self.owners).put(of.owner, index, &half, new.at, (slot, room), plan);
         }
         plan.exercise(&HELD_LINE);

@@ -18,8 +18,8 @@ use rustc_hash::FxHashMap;
 
 use super::owners::Owners;
 use super::pending::{
-    self, DROPPED, ENTRY_DROPPED, ENTRY_SPILLED, EntryPlaces, HalfLine, PENDING_MOST, PER_LINE, Outliving,
-    QUEUE_BYTES, Queued, SPILLED,
+    self, DROPPED, ENTRY_DROPPED, ENTRY_SPILLED, EntryPlaces, HalfLine, Outliving, PENDING_MOST,
+    PER_LINE, QUEUE_BYTES, Queued, SPILLED,
 };
 use super::undo::{
     self, BUCKETS_MOST, ENTRIES, HELD_BACK, LOGGED_AGAIN, REGISTER_BYTES, TRANSACTIONS_MOST,

@@ -24,8 +24,8 @@ use rustc_hash::FxHashMap;
 use super::buckets::{FoundRegisters, dumped};
 use super::owners::Owners;
 use super::pending::{
-    self, DROPPED, Dumped, ENTRY_DROPPED, ENTRY_SPILLED, EntryPlaces, HalfLine, PENDING_MOST, PER_LINE,
-    Outliving, QUEUE_BYTES, Queued, SPILLED,
+    self, DROPPED, Dumped, ENTRY_DROPPED, ENTRY_SPILLED, EntryPlaces, HalfLine, Outliving,
+    PENDING_MOST, PER_LINE, QUEUE_BYTES, Queued, SPILLED,
 };
 use super::undo::{
     self, BUCKETS_MOST, ENTRIES, HELD_BACK, LOGGED_AGAIN, REGISTER_BYTES, TRANSACTIONS,
