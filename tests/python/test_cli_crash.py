@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
-from sardonyx import _core
+from sardonyx import _core, cli
+from sardonyx.crashes import replays
 from sardonyx.crashes.show import _beyond, _folded, _lacking
 from test_cli_native import sardonyx
 
@@ -369,3 +371,29 @@ def test_a_medium_that_others_fill_accuses_nobody(command: str, tmp_path: Path) 
     words = ("crash", command, "queue", "--designs", "esd-sound", *QUICK)
     ended = sardonyx(*words, "--set", "places.past=90", where=tmp_path, status=1)
     assert "no violation, but too little" in ended.stdout and "broken" not in ended.stdout
+
+
+def test_what_no_cut_shows_comes_with_the_whole_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    kept: list[replays.Replays] = []
+    made = replays.of
+
+    def of(asked: Any) -> replays.Replays:
+        kept.append(made(asked))
+        return kept[-1]
+
+    monkeypatch.setattr(replays, "of", of)
+    words = ["crash", "run", "queue", "--designs", "sca", "--cuts", "2", "--transactions", "2"]
+    words += ["--recovery-cuts", "1000000", "--cores", "1", "--set", "encryption.mark_stride=64"]
+    first = CliRunner().invoke(cli.app, words)
+    run = {"program": "queue", "design": "sca"}
+    command = kept[0].line(run, {"cut": None})
+    again = CliRunner().invoke(cli.app, shlex.split(command)[1:])
+    assert again.exit_code == first.exit_code == 1
+    lines = [
+        [line for line in out.splitlines() if "cuts/s" not in line]
+        for out in (first.stdout, again.stdout)
+    ]
+    assert lines[0] == lines[1]

@@ -121,6 +121,16 @@ def test_git_is_checked_by_a_ready_made_check(fsync: str, status: int, tmp_path:
     assert found["status"] == status, found
 
 
+@pytest.mark.parametrize("check", ready_made.CHECKS)
+def test_a_check_that_has_nothing_to_look_at_is_no_green_answer(check: str, tmp_path: Path) -> None:
+    place = tmp_path / "d"
+    place.mkdir()
+    words = ("--check", check, "--budget", "5s", "--", "sh", "-c", f"echo a > {place}/f")
+    status, _, err = ended("crash-test", "files", "--files", str(place), *words)
+    assert status == 2
+    assert f"--check {check}: the program leaves no" in err
+
+
 def test_ready_made_checks_tell_what_is_wrong(tmp_path: Path) -> None:
     assert ready_made.sqlite(tmp_path) is None
     with sqlite3.connect(tmp_path / "a.db") as database:

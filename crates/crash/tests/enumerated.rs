@@ -54,7 +54,7 @@ fn no_scheme_misses_any_of_them() {
 }
 
 #[test]
-#[ignore = "slow: trees over four terabytes"]
+#[ignore = "slow: trees over 1 TiB"]
 fn no_scheme_misses_any_of_them_in_a_large_memory() {
     for integrity in integrities() {
         for below in [

@@ -71,11 +71,22 @@ def answer(asked: CrashTestFiles, watch: Watch | None) -> Answer:
     )
     baseline = check_targets(asked)
     found = found_by(question, watch)
+    check_looked_at(asked.check, asked.files)
     for cause in found["causes"]:
         cause["replay"] = replay(asked.keep, recover, cause["kept"])
     accept(found, baseline)
     answer = answered("crash-test files", found, notes(found), shown=asked.verbose)
     return reported(answer, asked)
+
+
+def check_looked_at(name: str | None, folder: Path) -> None:
+    """An error if the program has left nothing that a ready-made check looks at."""
+    if name is None:
+        return
+    what, find = checks.LOOKED_AT[name]
+    if next(find(folder), None) is None:
+        told = f"--check {name}: the program leaves no {what} in {folder}"
+        raise _core.SardonyxError(f"{told}; name the folder that has one, or give --recover")
 
 
 def ready_made(name: str) -> str:

@@ -68,8 +68,12 @@ def git(folder: Path) -> str | None:
     return None
 
 
-#: Every ready-made check.
+#: Every ready-made check, and what it looks at in a folder.
 CHECKS: dict[str, Callable[[Path], str | None]] = {"git": git, "sqlite": sqlite}
+LOOKED_AT: dict[str, tuple[str, Callable[[Path], Iterator[Path]]]] = {
+    "git": ("git repository", repositories),
+    "sqlite": ("SQLite database", databases),
+}
 
 
 def main(name: str, folder: str) -> int:

@@ -62,10 +62,11 @@ def _enumerated(run: dict[str, Any]) -> Text | None:
         f"{sum(row['tried'] for row in each):,} undetected"
         for kind, each in of_kind.items()
     )
-    broken = any(row["promised"] and row["undetected"] for row in rows)
-    regions = sum(row["what"].startswith("all ") and " bits " in row["what"] for row in rows)
-    what = f"none drawn, all bits of a line of {regions} regions and all of 5 kinds more"
-    text = f"{run['program']}, {run['design']}: {what}: {', '.join(counts)}"
+    broken = any((row["promised"] and row["undetected"]) or not row["tried"] for row in rows)
+    bits = [row for row in rows if " bits of a line of " in row["what"]]
+    others = [row["what"] for row in rows if row not in bits]
+    what = ", ".join([f"all bits of a line of {len(bits)} regions"] * bool(bits) + others)
+    text = f"{run['program']}, {run['design']}, none drawn ({what}): {', '.join(counts)}"
     return Text(text, style="red" if broken else "dim")
 
 

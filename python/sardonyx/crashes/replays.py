@@ -36,7 +36,24 @@ def of(asked: CrashRun | CrashOnce) -> Replays:
     """Where the replay files of a command go; an error unless they can be put there."""
     if asked.out.exists() and not asked.out.is_dir():
         raise _core.SardonyxError(f"--out {asked.out}: is not a directory; name one")
-    return Replays(asked.out, asked.machine, asked.set, not asked.no_log)
+    return Replays(asked.out, asked.machine, asked.set, not asked.no_log, options(asked))
+
+
+#: What a command of cuts may be given besides program, design, machine, settings and log.
+OPTIONS = (
+    *("platform", "cores", "sharing", "transactions", "transaction_size", "footprint", "mutant"),
+    *("seed", "tear", "cuts", "recovery_cuts"),
+)
+
+
+def options(asked: CrashRun | CrashOnce) -> tuple[str, ...]:
+    """The command, and the options that it was given or has by default."""
+    command = "run" if isinstance(asked, CrashRun) else "once"
+    given = ((name, getattr(asked, name, None)) for name in OPTIONS)
+    words = (
+        (f"--{name.replace('_', '-')}", str(value)) for name, value in given if value is not None
+    )
+    return (command, *(word for pair in words for word in pair))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +64,8 @@ class Replays:
     machine: str
     settings: Sequence[tuple[str, str]]
     software_log: bool
+    #: The command's name and its other options.
+    options: tuple[str, ...]
 
     def write(self, runs: Sequence[dict[str, Any]]) -> Again:
         """Write a file for each violation, and give the command of each by its place."""
@@ -61,7 +80,7 @@ class Replays:
     def line(self, run: Mapping[str, Any], violation: Mapping[str, Any]) -> str:
         """The command that makes the violation's cut alone; its file is written."""
         if violation["cut"] is None:
-            return self.plan(run)
+            return self.whole(run)
         asked = self.question(run, violation)
         design = re.sub(r"[^A-Za-z0-9+-]+", "-", run["design"])
         attack = violation.get("attack")
@@ -79,11 +98,11 @@ class Replays:
             return f"none: {target} cannot be written ({error.strerror}); give --out DIR"
         return shlex.join(["sardonyx", "crash", "replay", str(target)])
 
-    def plan(self, run: Mapping[str, Any]) -> str:
-        """The command of the whole plan, for what no cut shows."""
-        words = ["sardonyx", "crash", "run", run["program"], "--designs", run["design"]]
-        words += ["--machine", self.machine, "--seed", str(run["seed"])]
-        words += ["--platform", run["platform"]]
+    def whole(self, run: Mapping[str, Any]) -> str:
+        """The command again, for what no cut shows."""
+        command, *options = self.options
+        words = ["sardonyx", "crash", command, run["program"], "--designs", run["design"]]
+        words += ["--machine", self.machine, *options]
         words += [word for key, value in self.settings for word in ("--set", f"{key}={value}")]
         words += [] if self.software_log else ["--no-log"]
         return shlex.join(words)

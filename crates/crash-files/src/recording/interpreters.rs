@@ -135,9 +135,14 @@ impl Interpreters {
             let symbols = self.known.entry(part.path.clone());
             let symbols = symbols.or_insert_with(|| Symbols::read(&part.path));
             let symbols = symbols.as_ref()?;
-            let inside = |p: &&(u64, u64, u64)| (p.0..p.0 + p.1).contains(&part.offset);
+            let inside = |p: &&(u64, u64, u64)| {
+                let within = part.offset.checked_sub(p.0);
+                within.is_some_and(|within| within < p.1)
+            };
             let (from, _, address) = symbols.parts.iter().find(inside)?;
-            let moved = part.start.wrapping_sub(part.offset - from + address);
+            let moved = part
+                .start
+                .wrapping_sub((part.offset - from).wrapping_add(*address));
             let there = symbols.symbols.iter();
             let there: Vec<u64> = there.map(|at| at.wrapping_add(moved)).collect();
             let kind = match symbols.kind {

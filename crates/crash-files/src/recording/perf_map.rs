@@ -2,13 +2,15 @@
 //! (Linux's `tools/perf/Documentation/jit-interface.txt`). Only functions with a file and a line count, as those of V8.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::time::SystemTime;
 
 use sardonyx_crash_test::recording::ScriptFrame;
 
 /// The list may have this many bytes.
-const LONGEST: u64 = 1 << 30;
+const LONGEST: u64 = 1 << 28;
 
 /// Functions by their first addresses, with their lengths.
 #[derive(Debug, Default)]
@@ -17,17 +19,26 @@ pub(super) struct PerfMap {
 }
 
 impl PerfMap {
-    /// The list of a process, unless it is older than the recording: then it is another process's of this number.
+    /// The list of a process, unless it is older than the recording: then it is another process's of this number. Others
+    /// may write to the folder as well: a list that is not of the process's user, a link or a pipe says nothing.
     pub(super) fn read(process: i32, began: SystemTime) -> PerfMap {
         let path = format!("/tmp/perf-{process}.map");
-        let is_its = |m: &fs::Metadata| {
-            m.is_file() && m.len() <= LONGEST && m.modified().is_ok_and(|changed| changed >= began)
-        };
-        let text = match fs::symlink_metadata(&path).is_ok_and(|m| is_its(&m)) {
-            true => fs::read(&path).unwrap_or_default(),
-            false => Vec::new(),
-        };
+        let text = PerfMap::text(&path, process, began).unwrap_or_default();
         PerfMap::parse(&String::from_utf8_lossy(&text))
+    }
+
+    fn text(path: &str, process: i32, began: SystemTime) -> Option<Vec<u8>> {
+        let user = fs::metadata(format!("/proc/{process}")).ok()?.uid();
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let file = File::options().read(true).custom_flags(flags).open(path);
+        let file = file.ok()?;
+        let known = file.metadata().ok()?;
+        let is_its = known.is_file() && known.uid() == user && known.modified().ok()? >= began;
+        let mut text = Vec::new();
+        if is_its && known.len() <= LONGEST {
+            file.take(LONGEST).read_to_end(&mut text).ok()?;
+        }
+        Some(text)
     }
 
     /// Each line has an address, a length, and a name. Later code may lie where earlier code was.
@@ -69,6 +80,36 @@ fn function(name: &str) -> Option<ScriptFrame> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pipe_a_link_and_an_old_list_say_nothing_and_block_nobody() {
+        let folder = std::env::temp_dir().join(format!("perf-map-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (list, link, pipe) = (
+            folder.join("list"),
+            folder.join("link"),
+            folder.join("pipe"),
+        );
+        let began = SystemTime::now() - std::time::Duration::from_secs(60);
+        fs::write(&list, "1000 10 JS:~put /app/a.js:2:13\n").unwrap();
+        std::os::unix::fs::symlink(&list, &link).unwrap();
+        let made = std::process::Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap();
+        assert!(made.success());
+        let own = i32::try_from(std::process::id()).unwrap();
+        let text = |path: &std::path::Path, began| {
+            PerfMap::text(path.to_str().unwrap(), own, began)
+                .unwrap_or_default()
+                .len()
+        };
+        assert_eq!(text(&list, began), 31);
+        assert_eq!([&link, &pipe].map(|path| text(path, began)), [0, 0]);
+        let later = SystemTime::now() + std::time::Duration::from_secs(60);
+        assert_eq!(text(&list, later), 0);
+        fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn a_function_is_found_by_an_address_in_it() {

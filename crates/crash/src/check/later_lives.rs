@@ -173,6 +173,8 @@ pub fn live(
     let life = match caught(lived) {
         Ok(Ok(Some(life))) => life,
         Ok(Ok(None)) => return Covered::default(),
+        // The plan may press harder than this life's programs allow, which is no fault of the design.
+        Ok(Err(RunError::Exhausted { why, .. })) if why.key.is_some() => return Covered::default(),
         Ok(Err(why)) => {
             ended(tally, position, &why);
             return Covered::default();

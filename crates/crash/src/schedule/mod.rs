@@ -25,7 +25,7 @@ use crate::schedule::found::{PassShown, PlanFound};
 use crate::schedule::pass::{
     LONG_ITEM, MEETING, Mapping, Pass, SWAPS, limits_of, most_limits, passes, unflushed,
 };
-use crate::verdict::coverage::{Bounds, CacheSizes, Need};
+use crate::verdict::coverage::{Bounds, CacheSizes, Lack, Need};
 use crate::verdict::passes::{Row, Tried};
 use crate::verdict::report::Verdict;
 use crate::verdict::told::Told;
@@ -41,6 +41,7 @@ use sardonyx_workload::{DurabilityKind, Mutant, ProgramSpec, Sharing};
 
 /// A plan has at most this many rounds of passes, and ends as soon as a verdict lacks nothing.
 const MOST_ROUNDS: usize = 4;
+const ENUMERATED: &str = "attacks of which none is drawn";
 /// A design and a program, to be tried by a plan of passes.
 #[derive(Clone, Debug, Default)]
 pub struct Trial {
@@ -220,11 +221,20 @@ impl Trial {
         }
         let mut tried = self.describe((&stack, &machine), &passes, &found, started);
         let all = found.all();
-        let lacks = bounds.lacks(&needs, &all.exercised, &found.reached(&all));
+        let mut lacks = bounds.lacks(&needs, &all.exercised, &found.reached(&all));
+        let attacks = self.options.attacks;
+        let enumerated = attacks.map_or(Vec::new(), |_| enumerate(&stack, &machine.settings));
+        lacks.extend(enumerated.iter().find(|row| row.tried == 0).map(|_| Lack {
+            what: ENUMERATED,
+            had: 0,
+            least: 1,
+            kept_by: Vec::new(),
+            reached_by: Vec::new(),
+        }));
         tried.verdict = Verdict::judge(all.is_broken(), stack.guarantee(), lacks.is_empty());
-        if let Some(attacks) = self.options.attacks {
+        if let Some(attacks) = attacks {
             let (mut attacked, promises) = (found.all_attacked(), stack.integrity.promises);
-            attacked.enumerated = enumerate(&stack, &machine.settings);
+            attacked.enumerated = enumerated;
             let verdict = tried.verdict;
             tried.verdict = verdict.under_attack(&attacked, promises, Some(attacks));
             tried.violations.extend(attacked.violations(promises));

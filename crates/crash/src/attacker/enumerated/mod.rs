@@ -57,21 +57,10 @@ impl EnumeratedAttacks {
     }
 }
 
-/// Makes all of them on `stack` under `settings`; nothing without integrity.
+/// Makes all of them on `stack` under `settings`; no rows without integrity, and one of nothing if the lines cannot be
+/// written.
 pub fn enumerate(stack: &Stack, settings: &Settings) -> Vec<EnumeratedAttacks> {
-    let Some(mut bench) = Bench::new(stack, settings) else {
-        return Vec::new();
-    };
-    if caught(|| bench.write_generations()).is_err() || bench.generations.is_empty() {
-        return Vec::new(); // the plan's runs say why it cannot be written
-    }
-    bench.bits();
-    bench.pairs_of_places();
-    bench.pairs_of_regions();
-    bench.replays();
-    bench.differences();
-    bench.later_versions();
-    bench.rows
+    Bench::new(stack, settings).map_or(Vec::new(), Bench::all)
 }
 
 /// Lines with their new contents.
@@ -144,6 +133,22 @@ impl<'s> Bench<'s> {
             settings,
             layout,
         })
+    }
+
+    fn all(mut self) -> Vec<EnumeratedAttacks> {
+        if caught(|| self.write_generations()).is_err() || self.generations.is_empty() {
+            return vec![EnumeratedAttacks {
+                what: "none: the few lines cannot be written".to_owned(),
+                ..EnumeratedAttacks::default()
+            }];
+        }
+        self.bits();
+        self.pairs_of_places();
+        self.pairs_of_regions();
+        self.replays();
+        self.differences();
+        self.later_versions();
+        self.rows
     }
 
     fn controller(&self) -> Controller {
@@ -322,5 +327,27 @@ impl<'s> Bench<'s> {
     fn home_of(&self, line: u64) -> Option<Place> {
         let placement = (self.stack.mapping.placement)(&self.settings, &self.layout);
         matches!(placement, Placement::Home).then_some(Place(line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sardonyx::config::Machine;
+
+    /// What cannot be tried is no green answer.
+    #[test]
+    fn lines_that_cannot_be_written_leave_a_row_of_nothing() {
+        let machine = Machine::load::<&str, &str>("sca", &[]).expect("a machine");
+        let stack = Stack::named("esd+sca@mac").expect("a stack");
+        let whole = Bench::new(&stack, &machine.settings)
+            .expect("an integrity")
+            .all();
+        assert!(whole.iter().all(|row| row.tried > 0));
+        let mut bench = Bench::new(&stack, &machine.settings).expect("an integrity");
+        bench.lines.insert(1 << 40, ZERO_LINE); // beyond the memory
+        let rows = bench.all();
+        assert_eq!(rows.len(), 1);
+        assert_eq!(rows[0].tried, 0);
     }
 }

@@ -18,12 +18,11 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::buckets::{FoundRegisters, dumped};
-use super::owners::Owners;
+use super::owners::{EntryCounts, Owners};
 use super::pending::{
-    self, DROPPED, Dumped, ENTRY_DROPPED, ENTRY_SPILLED, EntryPlaces, HalfLine, Outliving,
-    PENDING_MOST, PER_LINE, QUEUE_BYTES, SPILLED,
+    self, Dumped, ENTRY_DROPPED, ENTRY_SPILLED, EntryPlaces, HalfLine, Outliving, PER_LINE,
 };
-use super::undo::{self, BUCKETS_MOST, ENTRIES, LOGGED_AGAIN, REGISTER_BYTES, TRANSACTIONS_MOST};
+use super::undo::{self, LOGGED_AGAIN};
 use crate::controller::layers::{About, Design, File, Guarantee, Logging};
 use crate::controller::{
     Class, Figures, Layer, Persist, Storey, Top, Unfinished, Write, stands_on_below,
@@ -34,7 +33,6 @@ use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::{At, Fetched, Plan, Step, Stored};
 use crate::settings::{AnyKey, Settings, keys};
-use crate::stats::Cause;
 
 /// Half lines that a line has places for: the old line's, then the new one's.
 const HALVES: u64 = 2 * PER_LINE;
@@ -121,14 +119,6 @@ struct OfTransaction {
     newest: Newest,
 }
 
-#[derive(Default)]
-struct Counts {
-    lines: u64,
-    dropped: u64,
-    spilled: u64,
-    most: u64,
-}
-
 /// The controller's queue of lines that wait for a commit.
 pub struct Lad<P = EntryPlaces> {
     below: Top,
@@ -141,7 +131,7 @@ pub struct Lad<P = EntryPlaces> {
     /// Commits so far, and the step after which the lines of all of them are in memory.
     committed: u64,
     cleared: Step,
-    counts: Counts,
+    counts: EntryCounts,
 }
 
 /// Writes a line that has come to the controller before. Its counter is another matter.
@@ -172,7 +162,7 @@ impl<P: Outliving> Lad<P> {
             changed: FxHashMap::default(),
             committed: 0,
             cleared: Step::PAST,
-            counts: Counts::default(),
+            counts: EntryCounts::default(),
         }
     }
 
@@ -238,32 +228,32 @@ impl<P: Outliving> Lad<P> {
         of.newest = Newest::Held(entry, *new.value, durable);
         durable
     }
+}
 
-    /// The lines that recovery writes for the transaction that `found` names, in order.
-    fn left_by(
-        &self,
-        found: &FoundRegisters,
-        dumped: &Dumped,
-        plan: &mut Plan,
-    ) -> Vec<(Logical, At<Line>)> {
-        let mut left = Vec::new();
-        let all = found.buckets.len() as u64 * self.owners.entries.per_bucket;
-        for index in (0..all).step_by(HALVES as usize) {
-            let old = self.owners.line(found, index, dumped, plan);
-            let new = self.owners.line(found, index + PER_LINE, dumped, plan);
-            match (found.headers, old, new) {
-                (_, None, None) => break,
-                (0, old, _) => left.extend(old),
-                // A line that was let go may be newer in memory than it was here.
-                (_, None, new) => left.extend(new),
-                _ => {}
-            }
+/// The lines that recovery writes for the transaction that `found` names, in order.
+fn left_by<P: Outliving>(
+    owners: &Owners<P>,
+    found: &FoundRegisters,
+    dumped: &Dumped,
+    plan: &mut Plan,
+) -> Vec<(Logical, At<Line>)> {
+    let mut left = Vec::new();
+    let all = found.buckets.len() as u64 * owners.entries.per_bucket;
+    for index in (0..all).step_by(HALVES as usize) {
+        let old = owners.line(found, index, dumped, plan);
+        let new = owners.line(found, index + PER_LINE, dumped, plan);
+        match (found.headers, old, new) {
+            (_, None, None) => break,
+            (0, old, _) => left.extend(old),
+            // A line that was let go may be newer in memory than it was here.
+            (_, None, new) => left.extend(new),
+            _ => {}
         }
-        if found.headers == 0 {
-            left.reverse();
-        }
-        left
     }
+    if found.headers == 0 {
+        left.reverse();
+    }
+    left
 }
 
 impl<P: Outliving> Storey for Lad<P> {
@@ -280,36 +270,8 @@ impl<P: Outliving> Storey for Lad<P> {
     }
 
     fn undo(&mut self, plan: &mut Plan) -> Vec<Logical> {
-        let mut plan = plan.because(Cause::Log);
-        let dumped = self.owners.pending.dumped(&mut plan);
-        let mut found = Vec::new();
-        for slot in 0..self.owners.count() {
-            let registers = self.owners.registers.found(slot, &mut plan);
-            found.extend(registers.map(|registers| (slot, registers)));
-        }
-        found.sort_by_key(|(_, found)| found.headers.wrapping_sub(1));
-        let (mut restored, mut accepted) = (Vec::new(), Step::PAST);
-        for (_, found) in &found {
-            for (line, data) in self.left_by(found, &dumped, &mut plan) {
-                if line.0 >= self.lines {
-                    continue;
-                }
-                plan.handled(line, &data.value, Class::Data, Persist::CounterAtomic);
-                let write = Write {
-                    order: Persist::CounterAtomic,
-                    ..Write::new(line, At::new(&data.value, data.at))
-                };
-                let stored = self.below.write(write, &mut plan);
-                accepted = plan.both(accepted, stored.accepted);
-                restored.push(line);
-            }
-        }
-        // In this order, or the next recovery would write an older commit over a newer one.
-        for (slot, _) in &found {
-            accepted = self.owners.forget(*slot, accepted, &mut plan);
-        }
-        self.owners.buckets.ready = accepted;
-        restored
+        self.owners
+            .write_left(self.lines, &mut self.below, left_by, plan)
     }
 
     fn unfinished(&mut self, plan: &mut Plan) -> Vec<Unfinished> {
@@ -395,21 +357,13 @@ impl<P: Outliving> Storey for Lad<P> {
     }
 
     fn forget_figures(&mut self) {
-        self.counts = Counts::default();
+        self.counts.forget();
         self.owners.forget_figures();
     }
 
     fn figures(&self, out: &mut Figures) {
-        let counts = &self.counts;
-        out.put(&ENTRIES, counts.lines as f64);
-        out.put(&DROPPED, counts.dropped as f64);
-        out.put(&SPILLED, counts.spilled as f64);
-        out.put(&PENDING_MOST, counts.most as f64);
-        out.put(&BUCKETS_MOST, self.owners.buckets.most as f64);
-        out.put(&TRANSACTIONS_MOST, self.owners.most as f64);
-        out.put(&REGISTER_BYTES, (self.owners.count() * LINE_BYTES) as f64);
-        let halves = self.owners.entries.queue();
-        out.put(&QUEUE_BYTES, (halves * (LINE_BYTES / 2) as u64) as f64);
+        let bytes = self.owners.entries.queue() as usize * LINE_BYTES / 2;
+        self.owners.figures(&self.counts, bytes, out);
     }
 }
 

@@ -3,10 +3,12 @@
 
 use super::buckets::{self, Buckets, FoundRegisters, NO_REGISTERS, RegisterLines};
 use super::pending::{
-    self, Dumped, EntryPlaces, HALF, HalfLine, Outliving, PER_LINE, Queued, Which,
+    self, DROPPED, Dumped, EntryPlaces, HALF, HalfLine, Outliving, PENDING_MOST, PER_LINE,
+    QUEUE_BYTES, Queued, SPILLED, Which,
 };
-use super::undo::TRANSACTIONS;
-use crate::line::{Line, Logical, ZERO_LINE};
+use super::undo::{BUCKETS_MOST, ENTRIES, REGISTER_BYTES, TRANSACTIONS, TRANSACTIONS_MOST};
+use crate::controller::{Class, Figures, Persist, Top, Write};
+use crate::line::{LINE_BYTES, Line, Logical, ZERO_LINE};
 use crate::medium::layout::Layout;
 use crate::plan::storey::Unfinished;
 use crate::plan::{At, Plan, Queue, Step, Stored};
@@ -30,6 +32,35 @@ pub struct Owner {
     /// The lines that it has logged.
     pub logged: Vec<Logical>,
 }
+
+/// Counts of lines and of entries, of half a line each.
+#[derive(Default)]
+pub struct EntryCounts {
+    /// Lines that were logged.
+    pub lines: u64,
+    /// Entries that were never written.
+    pub dropped: u64,
+    /// Entries that found no room on chip.
+    pub spilled: u64,
+    /// Entries that wait.
+    pub waiting: u64,
+    /// Entries that waited at one time, at most.
+    pub most: u64,
+}
+
+impl EntryCounts {
+    /// Forgets what was counted; what waits still does.
+    pub fn forget(&mut self) {
+        *self = EntryCounts {
+            waiting: self.waiting,
+            ..EntryCounts::default()
+        };
+    }
+}
+
+/// The lines that recovery writes for a transaction that a cut found, in order.
+pub type LeftBy<P> =
+    fn(&Owners<P>, &FoundRegisters, &Dumped, &mut Plan) -> Vec<(Logical, At<Line>)>;
 
 /// All transactions of a log.
 pub struct Owners<P> {
@@ -263,6 +294,57 @@ impl<P: Outliving> Owners<P> {
             Some((index, line, old))
         });
         lines.collect()
+    }
+
+    /// Writes over `below`, which has `lines` lines, what `left_by` says of each transaction that a cut found: committed
+    /// ones first, in their order, because those under way have changed only lines of theirs, later. Returns the lines.
+    pub fn write_left(
+        &mut self,
+        lines: u64,
+        below: &mut Top,
+        left_by: LeftBy<P>,
+        plan: &mut Plan,
+    ) -> Vec<Logical> {
+        let mut plan = plan.because(Cause::Log);
+        let dumped = self.pending.dumped(&mut plan);
+        let mut found = Vec::new();
+        for slot in 0..self.count() {
+            let registers = self.registers.found(slot, &mut plan);
+            found.extend(registers.map(|registers| (slot, registers)));
+        }
+        found.sort_by_key(|(_, found)| found.headers.wrapping_sub(1));
+        let (mut restored, mut accepted) = (Vec::new(), Step::PAST);
+        for (_, found) in &found {
+            let left = left_by(self, found, &dumped, &mut plan).into_iter();
+            for (line, data) in left.filter(|(line, _)| line.0 < lines) {
+                plan.handled(line, &data.value, Class::Data, Persist::CounterAtomic);
+                let write = Write {
+                    order: Persist::CounterAtomic,
+                    ..Write::new(line, At::new(&data.value, data.at))
+                };
+                let stored = below.write(write, &mut plan);
+                accepted = plan.both(accepted, stored.accepted);
+                restored.push(line);
+            }
+        }
+        // Registers are cleared in this order too, or the next recovery would write an older commit over a newer one.
+        for (slot, _) in &found {
+            accepted = self.forget(*slot, accepted, &mut plan);
+        }
+        self.buckets.ready = accepted;
+        restored
+    }
+
+    /// The figures of a log whose queue has this many bytes.
+    pub fn figures(&self, counts: &EntryCounts, queue_bytes: usize, out: &mut Figures) {
+        out.put(&ENTRIES, counts.lines as f64);
+        out.put(&DROPPED, counts.dropped as f64);
+        out.put(&SPILLED, counts.spilled as f64);
+        out.put(&PENDING_MOST, counts.most as f64);
+        out.put(&BUCKETS_MOST, self.buckets.most as f64);
+        out.put(&TRANSACTIONS_MOST, self.most as f64);
+        out.put(&REGISTER_BYTES, (self.count() * LINE_BYTES) as f64);
+        out.put(&QUEUE_BYTES, queue_bytes as f64);
     }
 
     /// The transactions that a cut found, as a log tells them.

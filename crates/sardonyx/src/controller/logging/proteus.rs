@@ -16,18 +16,14 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use super::owners::Owners;
+use super::buckets::FoundRegisters;
+use super::owners::{EntryCounts, Owners};
 use super::pending::{
-    self, DROPPED, ENTRY_DROPPED, ENTRY_SPILLED, EntryPlaces, HalfLine, Outliving, PENDING_MOST,
-    PER_LINE, QUEUE_BYTES, Queued, SPILLED,
+    self, Dumped, ENTRY_DROPPED, ENTRY_SPILLED, EntryPlaces, HalfLine, Outliving, PER_LINE, Queued,
 };
-use super::undo::{
-    self, BUCKETS_MOST, ENTRIES, HELD_BACK, LOGGED_AGAIN, REGISTER_BYTES, TRANSACTIONS_MOST,
-};
+use super::undo::{self, HELD_BACK, LOGGED_AGAIN};
 use crate::controller::layers::{About, Design, File, Guarantee, Logging};
-use crate::controller::{
-    Class, Figures, Layer, Persist, Storey, Top, Unfinished, Write, stands_on_below,
-};
+use crate::controller::{Class, Figures, Layer, Storey, Top, Unfinished, Write, stands_on_below};
 use crate::line::{LINE_BYTES, Line, Logical};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
@@ -83,14 +79,6 @@ pub static FILE: File<Logging> = File {
     }],
 };
 
-#[derive(Default)]
-struct Counts {
-    lines: u64,
-    dropped: u64,
-    spilled: u64,
-    most: u64,
-}
-
 /// The log manager, whose queue all transactions share.
 pub struct Proteus<P = EntryPlaces> {
     below: Top,
@@ -101,7 +89,7 @@ pub struct Proteus<P = EntryPlaces> {
     room: VecDeque<(u64, Step)>,
     /// The step from which on a line may be written, because its entries outlive a cut.
     locks: FxHashMap<Logical, Step>,
-    counts: Counts,
+    counts: EntryCounts,
 }
 
 impl<P: Outliving> Proteus<P> {
@@ -120,7 +108,7 @@ impl<P: Outliving> Proteus<P> {
             queue: VecDeque::new(),
             room: (0..queue).map(|slot| (slot, Step::PAST)).collect(),
             locks: FxHashMap::default(),
-            counts: Counts::default(),
+            counts: EntryCounts::default(),
         }
     }
 
@@ -138,6 +126,17 @@ impl<P: Outliving> Proteus<P> {
     }
 }
 
+/// The old lines of the transaction that `found` names, newest first.
+fn newest_first<P: Outliving>(
+    owners: &Owners<P>,
+    found: &FoundRegisters,
+    dumped: &Dumped,
+    plan: &mut Plan,
+) -> Vec<(Logical, At<Line>)> {
+    let old = owners.old_lines(found, PER_LINE, dumped, plan).into_iter();
+    old.rev().map(|(_, line, old)| (line, old)).collect()
+}
+
 impl<P: Outliving> Storey for Proteus<P> {
     stands_on_below!();
 
@@ -146,31 +145,8 @@ impl<P: Outliving> Storey for Proteus<P> {
     }
 
     fn undo(&mut self, plan: &mut Plan) -> Vec<Logical> {
-        let mut plan = plan.because(Cause::Log);
-        let dumped = self.owners.pending.dumped(&mut plan);
-        let (mut restored, mut cleared) = (Vec::new(), Step::PAST);
-        for slot in 0..self.owners.count() {
-            let Some(found) = self.owners.registers.found(slot, &mut plan) else {
-                continue;
-            };
-            let mut accepted = Step::PAST;
-            let lines = self.owners.old_lines(&found, PER_LINE, &dumped, &mut plan);
-            let lines = lines.into_iter().filter(|(_, line, _)| line.0 < self.lines);
-            for (_, line, old) in lines.rev() {
-                plan.handled(line, &old.value, Class::Data, Persist::CounterAtomic);
-                let write = Write {
-                    order: Persist::CounterAtomic,
-                    ..Write::new(line, At::new(&old.value, old.at))
-                };
-                let stored = self.below.write(write, &mut plan);
-                accepted = plan.both(accepted, stored.accepted);
-                restored.push(line);
-            }
-            let forgotten = self.owners.forget(slot, accepted, &mut plan);
-            cleared = plan.both(cleared, forgotten);
-        }
-        self.owners.buckets.ready = cleared;
-        restored
+        self.owners
+            .write_left(self.lines, &mut self.below, newest_first, plan)
     }
 
     fn unfinished(&mut self, plan: &mut Plan) -> Vec<Unfinished> {
@@ -229,21 +205,14 @@ impl<P: Outliving> Storey for Proteus<P> {
     }
 
     fn forget_figures(&mut self) {
-        self.counts = Counts::default();
+        self.counts.forget();
         self.owners.forget_figures();
     }
 
     fn figures(&self, out: &mut Figures) {
-        let counts = &self.counts;
-        out.put(&ENTRIES, counts.lines as f64);
-        out.put(&DROPPED, counts.dropped as f64);
-        out.put(&SPILLED, counts.spilled as f64);
-        out.put(&PENDING_MOST, counts.most as f64);
-        out.put(&BUCKETS_MOST, self.owners.buckets.most as f64);
-        out.put(&TRANSACTIONS_MOST, self.owners.most as f64);
-        out.put(&REGISTER_BYTES, (self.owners.count() * LINE_BYTES) as f64);
         let places = self.queue.len() + self.room.len();
-        out.put(&QUEUE_BYTES, (places * LINE_BYTES) as f64);
+        let bytes = places * LINE_BYTES;
+        self.owners.figures(&self.counts, bytes, out);
     }
 }
 

@@ -22,19 +22,13 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::buckets::{FoundRegisters, dumped};
-use super::owners::Owners;
+use super::owners::{EntryCounts, Owners};
 use super::pending::{
-    self, DROPPED, Dumped, ENTRY_DROPPED, ENTRY_SPILLED, EntryPlaces, HalfLine, Outliving,
-    PENDING_MOST, PER_LINE, QUEUE_BYTES, Queued, SPILLED,
+    self, Dumped, ENTRY_DROPPED, ENTRY_SPILLED, EntryPlaces, HalfLine, Outliving, PER_LINE, Queued,
 };
-use super::undo::{
-    self, BUCKETS_MOST, ENTRIES, HELD_BACK, LOGGED_AGAIN, REGISTER_BYTES, TRANSACTIONS,
-    TRANSACTIONS_MOST,
-};
+use super::undo::{self, HELD_BACK, LOGGED_AGAIN, TRANSACTIONS};
 use crate::controller::layers::{About, Design, File, Guarantee, Logging};
-use crate::controller::{
-    Class, Figures, Layer, Persist, Storey, Top, Unfinished, Write, stands_on_below,
-};
+use crate::controller::{Class, Figures, Layer, Storey, Top, Unfinished, Write, stands_on_below};
 use crate::line::{LINE_BYTES, Line, Logical, SPAN};
 use crate::mechanisms::mechanisms;
 use crate::medium::layout::Layout;
@@ -110,15 +104,6 @@ struct LoggedLine {
     safe: Step,
 }
 
-#[derive(Default)]
-struct Counts {
-    lines: u64,
-    dropped: u64,
-    spilled: u64,
-    waiting: u64,
-    most: u64,
-}
-
 /// The log controller.
 pub struct Silo<P = EntryPlaces> {
     below: Top,
@@ -132,7 +117,7 @@ pub struct Silo<P = EntryPlaces> {
     /// Commits so far, and the step after which the lines of all of them are in memory.
     committed: u64,
     cleared: Step,
-    counts: Counts,
+    counts: EntryCounts,
 }
 
 impl<P: Outliving> Silo<P> {
@@ -154,7 +139,7 @@ impl<P: Outliving> Silo<P> {
             left: vec![0; cores as usize],
             committed: 0,
             cleared: Step::PAST,
-            counts: Counts::default(),
+            counts: EntryCounts::default(),
         }
     }
 
@@ -191,24 +176,21 @@ impl<P: Outliving> Silo<P> {
         }
         Some(self.owners.owner(logged.owner).durable)
     }
+}
 
-    /// The lines that recovery writes for the transaction that `found` names, in order.
-    fn left_by(
-        &self,
-        found: &FoundRegisters,
-        dumped: &Dumped,
-        plan: &mut Plan,
-    ) -> Vec<(Logical, At<Line>)> {
-        let old = self
-            .owners
-            .old_lines(found, HALVES, dumped, plan)
-            .into_iter();
-        match found.headers {
-            0 => old.rev().map(|(_, line, old)| (line, old)).collect(),
-            _ => old
-                .filter_map(|(index, ..)| self.owners.line(found, index + PER_LINE, dumped, plan))
-                .collect(),
-        }
+/// The lines that recovery writes for the transaction that `found` names, in order.
+fn left_by<P: Outliving>(
+    owners: &Owners<P>,
+    found: &FoundRegisters,
+    dumped: &Dumped,
+    plan: &mut Plan,
+) -> Vec<(Logical, At<Line>)> {
+    let old = owners.old_lines(found, HALVES, dumped, plan).into_iter();
+    match found.headers {
+        0 => old.rev().map(|(_, line, old)| (line, old)).collect(),
+        _ => old
+            .filter_map(|(index, ..)| owners.line(found, index + PER_LINE, dumped, plan))
+            .collect(),
     }
 }
 
@@ -220,37 +202,8 @@ impl<P: Outliving> Storey for Silo<P> {
     }
 
     fn undo(&mut self, plan: &mut Plan) -> Vec<Logical> {
-        let mut plan = plan.because(Cause::Log);
-        let dumped = self.owners.pending.dumped(&mut plan);
-        let mut found = Vec::new();
-        for slot in 0..self.owners.count() {
-            let registers = self.owners.registers.found(slot, &mut plan);
-            found.extend(registers.map(|registers| (slot, registers)));
-        }
-        // Committed ones first, in their order; a transaction under way has changed only lines of theirs, later.
-        found.sort_by_key(|(_, found)| found.headers.wrapping_sub(1));
-        let (mut restored, mut accepted) = (Vec::new(), Step::PAST);
-        for (_, found) in &found {
-            for (line, data) in self.left_by(found, &dumped, &mut plan) {
-                if line.0 >= self.lines {
-                    continue;
-                }
-                plan.handled(line, &data.value, Class::Data, Persist::CounterAtomic);
-                let write = Write {
-                    order: Persist::CounterAtomic,
-                    ..Write::new(line, At::new(&data.value, data.at))
-                };
-                let stored = self.below.write(write, &mut plan);
-                accepted = plan.both(accepted, stored.accepted);
-                restored.push(line);
-            }
-        }
-        // FoundRegisters are cleared in this order too, or the next recovery would write an older commit over a newer one.
-        for (slot, _) in &found {
-            accepted = self.owners.forget(*slot, accepted, &mut plan);
-        }
-        self.owners.buckets.ready = accepted;
-        restored
+        self.owners
+            .write_left(self.lines, &mut self.below, left_by, plan)
     }
 
     fn unfinished(&mut self, plan: &mut Plan) -> Vec<Unfinished> {
@@ -339,25 +292,13 @@ impl<P: Outliving> Storey for Silo<P> {
     }
 
     fn forget_figures(&mut self) {
-        let waiting = self.counts.waiting;
-        self.counts = Counts {
-            waiting,
-            ..Counts::default()
-        };
+        self.counts.forget();
         self.owners.forget_figures();
     }
 
     fn figures(&self, out: &mut Figures) {
-        let counts = &self.counts;
-        out.put(&ENTRIES, counts.lines as f64);
-        out.put(&DROPPED, counts.dropped as f64);
-        out.put(&SPILLED, counts.spilled as f64);
-        out.put(&PENDING_MOST, counts.most as f64);
-        out.put(&BUCKETS_MOST, self.owners.buckets.most as f64);
-        out.put(&TRANSACTIONS_MOST, self.owners.most as f64);
-        out.put(&REGISTER_BYTES, (self.owners.count() * LINE_BYTES) as f64);
-        let halves = self.owners.entries.queue();
-        out.put(&QUEUE_BYTES, (halves * (LINE_BYTES / 2) as u64) as f64);
+        let bytes = self.owners.entries.queue() as usize * LINE_BYTES / 2;
+        self.owners.figures(&self.counts, bytes, out);
     }
 }
 
