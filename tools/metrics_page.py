@@ -20,7 +20,7 @@ PAGE = Path(__file__).parents[1] / "docs/reference/metrics.md"
 
 
 def _measure(measure: Measure) -> str:
-    better = "more" if measure.higher_is_better else "less"
+    better = {True: "more", False: "less", None: "neither"}[measure.higher_is_better]
     return f"| {measure.title} | `{measure.key}` | {measure.meaning} | {better} | {measure.mean} |"
 
 

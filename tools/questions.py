@@ -51,7 +51,7 @@ API = '''# ruff: noqa: A002 - parameters have the options' names
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from sardonyx.answer import Answer as Answer
 from sardonyx.answer import Listed as Listed
@@ -65,6 +65,14 @@ Text: TypeAlias = str | os.PathLike[str]
 #: A path, or results that are not saved.
 Place: TypeAlias = Text | Results
 Texts: TypeAlias = Text | Sequence[Text]
+
+class Frame(Protocol):
+    """A data frame of pandas or polars, or a table of Arrow."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+#: Traces, as files or as frames, which may have names.
+Traces: TypeAlias = Text | Frame | Sequence[Text | Frame] | Mapping[str, Frame]
 #: Keys and their values, or texts KEY=VALUE.
 Pairs: TypeAlias = Mapping[str, str | int | float | bool] | Texts
 
@@ -152,6 +160,8 @@ def _function(command: str, schema: Schema) -> str:
             text += "    *,\n"
             continue
         kind, default = _parameter(fields[name]), ""
+        if name == "traces" and kind == "Texts":
+            kind = "Traces"
         if kind.startswith("Place") and "argument" not in fields[name]:
             kind = kind.replace("Place", "Text", 1)
         if "needed" not in fields[name]:

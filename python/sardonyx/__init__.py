@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from sardonyx.notebook import plot, plots
     from sardonyx.questions import ProgramSource
     from sardonyx.runs.results import Results
+    from sardonyx.tracing.frames import read_trace, write_trace
 
 __all__ = [
     "DESIGNS",
@@ -71,6 +72,7 @@ __all__ = [
     "plots",
     "policy",
     "programs",
+    "read_trace",
     "record",
     "recordings",
     "reproduce",
@@ -79,6 +81,7 @@ __all__ = [
     "sweep",
     "synth",
     "trace_info",
+    "write_trace",
 ]
 
 _HOMES = {
@@ -94,6 +97,8 @@ _HOMES = {
     "policy": "layers",
     "plot": "notebook",
     "plots": "notebook",
+    "read_trace": "tracing.frames",
+    "write_trace": "tracing.frames",
 }
 
 

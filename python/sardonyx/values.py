@@ -131,7 +131,7 @@ def written(value: Any) -> Any:
         return sorted(value)
     if hasattr(value, "document"):
         return value.document()
-    return {each.name: written(getattr(value, each.name)) for each in fields(value)}
+    return {each.name: written(getattr(value, each.name)) for each in fields(value) if each.init}
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import errno
 import importlib.util
 import json
+import pickle
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas
+import pyarrow
 import pytest
 import sardonyx
 from sardonyx.runs.results import Results
@@ -237,3 +240,86 @@ def test_what_cannot_be_read_is_an_error_and_its_option_a_parameter(tmp_path: Pa
     words = {"source": "redis", "target": str(tmp_path / "t.parquet"), "seed": 3}
     with pytest.raises(sardonyx.SardonyxError, match="^seed: does nothing from sardonyx"):
         sardonyx.call("trace convert", **words)
+
+
+def test_a_run_is_one_line_with_attributes_and_ratios() -> None:
+    found = sardonyx.compare("synth:rung-60:3000", ["baseline", "esd"])
+    run = found["esd"]
+    assert len(repr(run)) < 250 and repr(run).startswith("<Run of esd on synth:rung-60:3000: ipc=")
+    assert run.ipc == run["ipc"] == run.metrics["ipc"] and "ipc" in dir(run)
+    assert run["ipc_ratio"] == run.ratios["ipc_ratio"] == run.ipc / found["baseline"].ipc
+    with pytest.raises(AttributeError, match="has no ipcc; did you mean ipc"):
+        _ = run.ipcc
+    with pytest.raises(KeyError, match="did you mean mean_write_latency_ns"):
+        _ = run["mean_write"]
+    assert not hasattr(run, "__array__") and pickle.loads(pickle.dumps(found)) == found
+    assert "beside" not in found.to_document()["runs"][1]
+    assert Results.from_document(found.to_document())["esd"].ratios == run.ratios
+    alone = sardonyx.compare("synth:rung-60:3000", "esd")["esd"]
+    assert alone.ratios == {} and alone.ipc == run.ipc
+
+
+def test_the_best_run_is_by_the_direction_of_its_figure() -> None:
+    found = sardonyx.compare(["synth:rung-33:2000", "synth:rung-93:2000"], ["baseline", "esd"])
+    for name, most in (("ipc", True), ("mean_write_latency_ns", False), ("write_speedup", True)):
+        values = [run[name] or 0 for run in found]
+        assert found.best(name)[name] == (max if most else min)(values)
+    assert found.best("ipc", trace=found[0].trace).trace == found[0].trace
+    for figure, said in (("requests", "neither more nor less"), ("ipx", "or no run has it")):
+        with pytest.raises(sardonyx.SardonyxError, match=said):
+            found.best(figure)
+
+
+def test_counts_are_whole_numbers_in_tables(tmp_path: Path) -> None:
+    whole: Any = 1e3
+    found = sardonyx.compare("synth:rung-60:3000", ["baseline", "esd"], limit=whole)
+    frame = found.to_pandas()
+    assert frame.writes.dtype == "int64" and frame.efit_lookups.dtype == "Int64"
+    assert frame.efit_lookups.isna().tolist() == [True, False]
+    assert frame.mean_write_latency_ns.dtype == frame["ratio.write_reduction"].dtype == "float64"
+    found.to_csv(tmp_path / "a.csv")
+    again = pandas.read_csv(tmp_path / "a.csv")
+    assert again.columns.tolist() == frame.columns.tolist()
+    assert again.writes.tolist() == [found[0].writes, found[1].writes]
+    if importlib.util.find_spec("polars") is None:
+        with pytest.raises(sardonyx.SardonyxError, match="pip install polars"):
+            found.to_polars()
+    else:
+        assert found.to_polars().columns == frame.columns.tolist()
+
+
+def test_traces_are_frames(tmp_path: Path) -> None:
+    frame = sardonyx.read_trace("redis", 500)
+    assert len(frame) == 500 and set(frame.op) == {"read", "write"}
+    place = sardonyx.write_trace(frame, tmp_path / "a.parquet")
+    again = sardonyx.read_trace(place)
+    pandas.testing.assert_frame_equal(frame, again)
+    assert again.attrs["sardonyx.trace"]["program"] == "redis-server"
+    as_file = sardonyx.compare("redis", "esd", limit=500)[0].metrics
+    every: Any = (frame, pyarrow.Table.from_pandas(frame), {"mine": frame}, [frame])
+    for given in every:
+        found = sardonyx.compare(given, "esd")[0]
+        timed = {"requests_per_second"}
+        assert {k: v for k, v in found.metrics.items() if k not in timed} == {
+            k: v for k, v in as_file.items() if k not in timed
+        }
+    assert sardonyx.compare({"mine": frame, "half": frame.head(250)}, "esd")[0].trace == "mine"
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"op": ["reed"], "line": [1]}, "op, row 0: 'reed' is none of read, write"),
+        ({"op": ["write"], "line": [1]}, r"^frame\.parquet, row 0: op 1 carries a line, but"),
+        ({"op": ["read"], "line": [-1]}, "column line: is no uint64"),
+        ({"op": ["read"], "line": [1], "x": [1]}, "column x: is none of gap, thread"),
+        ({"op": ["write"], "line": [1], "data": ["abc"]}, "column data: is no fixed_size_binary"),
+        ({"op": ["read"]}, "column line or address: is missing"),
+        ({"op": [99], "line": [1]}, r"row 0: op 99 is not one of 0-11"),
+    ],
+)
+def test_a_frame_that_is_no_trace_is_refused(columns: dict[str, Any], said: str) -> None:
+    with pytest.raises(sardonyx.SardonyxError, match=said):
+        sardonyx.compare(pandas.DataFrame(columns), "esd")
+    with pytest.raises(sardonyx.SardonyxError, match="a/b: a trace's name has no folder"):
+        sardonyx.compare({"a/b": pandas.DataFrame(columns)}, "esd")

@@ -3,7 +3,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from sardonyx.answer import Answer as Answer
 from sardonyx.answer import Listed as Listed
@@ -17,6 +17,14 @@ Text: TypeAlias = str | os.PathLike[str]
 #: A path, or results that are not saved.
 Place: TypeAlias = Text | Results
 Texts: TypeAlias = Text | Sequence[Text]
+
+class Frame(Protocol):
+    """A data frame of pandas or polars, or a table of Arrow."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+#: Traces, as files or as frames, which may have names.
+Traces: TypeAlias = Text | Frame | Sequence[Text | Frame] | Mapping[str, Frame]
 #: Keys and their values, or texts KEY=VALUE.
 Pairs: TypeAlias = Mapping[str, str | int | float | bool] | Texts
 
@@ -34,7 +42,7 @@ def check_host(
     watch: Watch | None = None,
 ) -> Answer: ...
 def compare(
-    traces: Texts,
+    traces: Traces,
     designs: Texts = ("baseline", "dedup-sha1", "dewrite", "esd"),
     machine: Text | Mapping[str, Any] = "esd",
     set: Pairs = (),
@@ -291,7 +299,7 @@ def doctor(
     watch: Watch | None = None,
 ) -> Listed: ...
 def explore(
-    traces: Texts,
+    traces: Traces,
     *,
     sram: int | str = 1_048_576,
     designs: Texts = ("sca", "baseline", "dedup-sha1", "dewrite", "esd"),
@@ -372,7 +380,7 @@ def report(
 ) -> Answer: ...
 def reproduce(
     paper: str,
-    traces: Texts = (),
+    traces: Traces = (),
     *,
     quick: bool = False,
     machine: Text | Mapping[str, Any] | None = None,
@@ -449,7 +457,7 @@ def sweep(
     watch: Watch | None = None,
 ) -> Answer: ...
 def trace_check(
-    traces: Texts,
+    traces: Traces,
     *,
     max_problems: int = 20,
     watch: Watch | None = None,
@@ -482,7 +490,7 @@ def trace_info(
     watch: Watch | None = None,
 ) -> Answer: ...
 def trace_mix(
-    traces: Texts,
+    traces: Traces,
     *,
     output: Text,
     watch: Watch | None = None,

@@ -12,7 +12,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
@@ -174,14 +174,48 @@ def _listed(given: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, An
 
 @contextmanager
 def _filed(given: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """What is given, with files of results that are not saved."""
-    held = {name: each for name, each in given.items() if hasattr(each, "to_document")}
-    if not held:
+    """What is given, with files of results that are not saved and of traces that are frames: one,
+    several, or by their names.
+    """
+    if not any(_is_held(part) for each in given.values() for part in (each, *_parts(each))):
         yield given
         return
+
     with TemporaryDirectory(prefix="sardonyx.") as scratch:
-        files = {name: each.save(Path(scratch, f"{name}.json")) for name, each in held.items()}
-        yield {**given, **files}
+
+        def filed(name: str, value: Any) -> Any:
+            if not _is_held(value):
+                return value
+            if hasattr(value, "to_document"):
+                return value.save(Path(scratch, f"{name}.json"))
+            from sardonyx.tracing.frames import write_trace
+
+            if Path(name).name != name:
+                raise SardonyxError(f"{name}: a trace's name has no folder")
+            try:
+                return write_trace(value, Path(scratch, f"{name}.parquet"))
+            except SardonyxError as error:
+                raise SardonyxError(str(error).replace(f"{scratch}/", "")) from error
+
+        def whole(name: str, value: Any) -> Any:
+            if _is_held(value) or not any(map(_is_held, _parts(value))):
+                return filed("frame" if name == "traces" else name, value)
+            if isinstance(value, Mapping):
+                return [filed(str(part), each) for part, each in value.items()]
+            return [filed(f"frame-{number}", each) for number, each in enumerate(value, 1)]
+
+        yield {name: whole(name, each) for name, each in given.items()}
+
+
+def _is_held(value: object) -> bool:
+    """Whether it is results or a frame, which go through a file."""
+    return hasattr(value, "to_document") or hasattr(value, "__arrow_c_stream__")
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, list | tuple) else ()
 
 
 def _number(value: Any) -> int | float:
@@ -201,7 +235,11 @@ def ran(label: str, call: Callable[[_core.Progress], str], watch: Watch | None) 
 
 
 def _fitting(value: Any, kind: object) -> Any:
-    """One word as a list where there may be several, and a number as a text where one is due."""
+    """One word as a list where there may be several, a number as a text where one is due, and 1e4
+    as a whole number.
+    """
+    if isinstance(value, float) and value.is_integer() and "integer" in str(kind):
+        return int(value)
     if isinstance(value, str | int) and kind in LISTS:
         return [value]
     text = kind in ("string", ["string", "null"])

@@ -11,19 +11,19 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
-from io import BytesIO
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
-from sardonyx import _core
+from sardonyx._core import SardonyxError
 from sardonyx.answer import Answered
-from sardonyx.files import FileError, read_text, replacing, write_text
+from sardonyx.files import FileError, read_text, write_text
 from sardonyx.runs.sensitivity import Sensitivity
+from sardonyx.runs.tabular import Tabular
 from sardonyx.values import Checked, MisfitError, expected, read, written
 
 if TYPE_CHECKING:
-    import pandas
     import plotly.graph_objects
 
 #: The causes under which the simulator books time, energy and traffic, in the order in which
@@ -338,7 +338,11 @@ class Mixed:
         return self.alone / self.ipc if self.alone and self.ipc else None
 
 
-@dataclass(frozen=True, slots=True)
+#: What one line shows of a run.
+_SHOWN = ("ipc", "mean_write_latency_ns", "mean_read_latency_ns", "medium_writes", "energy_nj")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Run:
     """One trace under one design. ``variant`` holds what differs from the machine; empty for the
     plain run. ``sample`` says what was timed, if that was not all of it; ``seeds`` over which
@@ -363,6 +367,46 @@ class Run:
     mix: tuple[Mixed, ...] | None = None
     #: The threads of the trace, if each copy of it ran on so many cores.
     threads: Annotated[int | None, Checked(_maybe_count)] = None
+    #: The baseline's run beside it (``Results``), which is no part of the document.
+    beside: Run | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        known = ((name, self.metrics.get(name)) for name in _SHOWN)
+        shown = [f"{name}={value:.6g}" for name, value in known if value is not None]
+        where = [self.trace, f"{self.copies} copies" if self.copies > 1 else "", self.variant_label]
+        return f"<Run of {self.design} on {', '.join(filter(None, where))}: {', '.join(shown)}>"
+
+    def __getattr__(self, name: str) -> Any:
+        """A metric: ``run.ipc``."""
+        if name.startswith("_") or name == "metrics" or name not in self.metrics:
+            raise AttributeError(self._lacks(name))
+        return self.metrics[name]
+
+    def __getitem__(self, name: str) -> Number:
+        """A metric, or a measure beside the baseline: ``run["ipc"]``, ``run["write_speedup"]``."""
+        figures = {**self.ratios, **self.metrics}
+        if name not in figures:
+            raise KeyError(self._lacks(name))
+        return figures[name]
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *self.metrics})
+
+    def _lacks(self, name: str) -> str:
+        known = [*self.metrics, *self.ratios]
+        near = [each for each in known if name in each][:3] or get_close_matches(name, known)
+        meant = f"did you mean {' or '.join(near)}?" if near else "run.metrics has all"
+        return f"{self.design} on {self.trace} has no {name}; {meant}"
+
+    @property
+    def ratios(self) -> dict[str, float | None]:
+        """What the summary shows of it beside the baseline on the same trace, by the keys of
+        ``runs.measures``; empty where there is no baseline.
+        """
+        from sardonyx.runs.measures import MEASURES
+
+        base = self.beside
+        return {} if base is None else {key: each.of(self, base) for key, each in MEASURES.items()}
 
     @property
     def cores(self) -> int:
@@ -407,12 +451,8 @@ class Machine:
     assumed: tuple[Assumption, ...] = ()
 
 
-#: The fields that tell runs apart.
-IDENTITY = ("trace", "design", "machine", "copies", "variant")
-
-
 @dataclass(frozen=True, repr=False)
-class Results(Answered):
+class Results(Tabular, Answered):
     """Everything that a comparison yielded."""
 
     #: The command that makes them.
@@ -428,6 +468,18 @@ class Results(Answered):
     origin: Mapping[str, Any] = field(default_factory=dict, kw_only=True, compare=False)
     #: What was written beside them, a line each.
     files: list[str] = field(default_factory=list, kw_only=True, compare=False)
+
+    def __post_init__(self) -> None:
+        from sardonyx.runs.measures import BASELINE
+
+        def told(run: Run) -> tuple[object, ...]:
+            return run.trace, run.machine, run.copies, run.variant_label
+
+        bases = {told(run): run for run in self.runs if run.design == BASELINE}
+        plain = {told(run)[:3]: run for run in bases.values() if not run.variant}
+        for run in self.runs:
+            base = bases.get(told(run)) or plain.get(told(run)[:3])
+            object.__setattr__(run, "beside", base)
 
     def __repr__(self) -> str:
         traces = ", ".join(dict.fromkeys(run.trace for run in self.runs))
@@ -467,87 +519,32 @@ class Results(Answered):
             raise KeyError(f"{key}: on {traces}; give a trace too: results[TRACE, {key!r}]")
         raise KeyError(f"{key}: no run of it; traces {traces}; designs {', '.join(self.designs)}")
 
+    def best(self, figure: str = "ipc", trace: str | None = None) -> Run:
+        """The plain run whose metric or measure is best, of all or of those on a trace."""
+        from sardonyx.runs.measures import MEASURES
+        from sardonyx.runs.metrics import FIGURES
+
+        if figure in MEASURES:
+            more = MEASURES[figure].higher_is_better
+        else:
+            better = FIGURES[figure].better if figure in FIGURES else ""
+            more = {"more": True, "less": False}.get(better)
+        if more is None:
+            raise SardonyxError(
+                f"{figure}: neither more nor less of it is better, or no run has it; "
+                "take max(results, key=lambda run: run[NAME])"
+            )
+        of = [run for run in self.runs if not run.variant and trace in (None, run.trace)]
+        known = [run for run in of if {**run.ratios, **run.metrics}.get(figure) is not None]
+        if not known:
+            raise SardonyxError(f"{figure}: no run has it{f' on {trace}' if trace else ''}")
+        return max(known, key=lambda run: (run[figure] or 0) * (1 if more else -1))
+
     def plot(self, figure: str = "write-speedup") -> plotly.graph_objects.Figure:
         """A figure of the report, as Plotly draws it; an error names those that there are."""
         from sardonyx.notebook import plot
 
         return plot(self, figure)
-
-    def ratios(self) -> list[dict[str, float | None]]:
-        """A row a run: what the summary shows of it beside the baseline on the same trace, by the
-        keys of ``runs.measures``; ``None`` where there is no baseline.
-        """
-        from sardonyx.runs.measures import BASELINE, MEASURES
-
-        def told(run: Run) -> tuple[object, ...]:
-            return run.trace, run.machine, run.copies, run.variant_label
-
-        bases = {told(run): run for run in self.runs if run.design == BASELINE}
-        plain = {told(run)[:3]: run for run in bases.values() if not run.variant}
-        found = []
-        for run in self.runs:
-            base = bases.get(told(run)) or plain.get(told(run)[:3])
-            each = MEASURES.items()
-            found.append({key: measure.of(run, base) if base else None for key, measure in each})
-        return found
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One flat row a run: identity, every metric, every cause as
-        ``cause.<cause>.<quantity>``; of means over seeds also ``half_width.<metric>``.
-        """
-        metrics = sorted({name for run in self.runs for name in run.metrics})
-        causes = in_order({name for run in self.runs for name in run.causes})
-        halves = sorted({n for run in self.runs if run.seeds for n in run.seeds.half_widths})
-        rows = []
-        for run in self.runs:
-            row: dict[str, Any] = {
-                "trace": run.trace,
-                "design": run.design,
-                "machine": run.machine,
-                "copies": run.copies,
-                "variant": run.variant_label,
-            }
-            row |= {name: run.metrics.get(name) for name in metrics}
-            for cause in causes:
-                booked = run.causes.get(cause)
-                for quantity in _CAUSE_FIELDS:
-                    row[f"cause.{cause}.{quantity}"] = booked and getattr(booked, quantity)
-            for name in halves:
-                row[f"half_width.{name}"] = run.seeds and run.seeds.half_widths.get(name)
-            rows.append(row)
-        return rows
-
-    def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write the flat rows as Parquet, complete or not at all: identity columns are strings, all
-        others nullable doubles.
-        """
-        table = self._parquet()
-        with replacing(Path(path)) as scratch:
-            scratch.write_bytes(table)
-
-    def _parquet(self) -> bytes:
-        rows = self.rows()
-        names = rows[0] if rows else IDENTITY
-        return _core.parquet_of([(name, [row[name] for row in rows]) for name in names], ["copies"])
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The flat rows as a data frame, with ``ratio.<measure>`` beside the baseline (needs
-        pandas).
-        """
-        import pandas as pd
-
-        frame = pd.read_parquet(BytesIO(self._parquet()))
-        ratios = pd.DataFrame(self.ratios(), index=frame.index, dtype="float64")
-        return pd.concat([frame, ratios.add_prefix("ratio.")], axis=1)
-
-    def to_xarray(self) -> Any:
-        """The data frame as an ``xarray.Dataset`` over trace, design, machine, copies and variant;
-        needs xarray.
-        """
-        try:
-            return self.to_pandas().set_index(list(IDENTITY)).to_xarray()
-        except ImportError as error:
-            raise _core.SardonyxError("to_xarray: needs xarray: pip install xarray") from error
 
     def to_document(self) -> dict[str, Any]:
         """The JSON document: what ``from_document`` reads back to an equal value."""
@@ -614,6 +611,3 @@ class Results(Answered):
                     "compare again: each has a value for every epoch",
                 )
         return results
-
-
-_CAUSE_FIELDS = tuple(f.name for f in fields(Cause))
