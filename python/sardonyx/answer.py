@@ -122,6 +122,17 @@ class Answer(Answered, dict[str, Any]):
         self._set(command, status, notes, shown)
         self.errors = errors
 
+    def __getattr__(self, name: str) -> Any:
+        """A part of the document: ``answer.runs``."""
+        try:
+            return self[name]
+        except KeyError:
+            known = ", ".join(self)
+            raise AttributeError(f"{self.command}: has no {name}; its parts are {known}") from None
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *self})
+
 
 class Listed(Answered, list[dict[str, Any]]):
     """What a command has found, a row each."""

@@ -71,6 +71,7 @@ COMMANDS = {
     "crash replay": Line("crashes.replay", ""),
     "merge": Line("merging.merge", "pages"),
     "merge time": Line("merging.time"),
+    "merge watch": Line("merging.watch", "", logged=False),
     "merge generate": Line("merging.generate", document=False),
     "store compare": Line("stores.compare"),
     "store serve": Line("stores.serve", "", logged=False),

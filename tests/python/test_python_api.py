@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pandas
 import pyarrow
 import pytest
@@ -257,6 +258,24 @@ def test_a_run_is_one_line_with_attributes_and_ratios() -> None:
     assert Results.from_document(found.to_document())["esd"].ratios == run.ratios
     alone = sardonyx.compare("synth:rung-60:3000", "esd")["esd"]
     assert alone.ratios == {} and alone.ipc == run.ipc
+    assert found[1:][0].ratios == found["esd"].ratios == run.ratios != {}
+    assert len(found["synth:rung-60:3000"]) == 2 and len(found[:1]) == 1
+
+
+def test_what_other_libraries_hold_is_taken() -> None:
+    given: Any = {
+        "traces": numpy.array(["synth:rung-60"]),
+        "designs": (name for name in ["esd"]),
+        "set": {"medium.endurance": 1e8, "cores": numpy.int64(2)},
+        "limit": numpy.int64(100),
+    }
+    found = sardonyx.compare(**given)
+    assert found.machine.parameters["medium.endurance"] == 10**8
+    assert found.machine.parameters["cores"] == 2
+    shown = sardonyx.show("esd")
+    assert shown.name == shown["name"] and "toml" in dir(shown)
+    with pytest.raises(AttributeError, match="show: has no names; its parts are"):
+        _ = shown.names
 
 
 def test_the_best_run_is_by_the_direction_of_its_figure() -> None:

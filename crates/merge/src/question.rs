@@ -14,7 +14,7 @@ use super::answer::{Alone, Answer, Apart, Merged, Ran, WhatIf};
 use super::convergence::{Metrics, finish, saved};
 use super::host;
 use super::images::{
-    self, ContentPool, ImageError, ImageMachine, Images, Keep, Process, Snapshot, Zeros,
+    self, ContentPool, ImageError, ImageMachine, Images, Keep, Process, Snapshot, Wanted, Zeros,
 };
 use super::keys::{assumed, rows, said};
 use super::ksm::settings::{self, Knobs, Preset};
@@ -42,6 +42,9 @@ question! {
         /// Live processes: only mappings whose name contains this; repeatable.
         #[schemars(extend("requires" = "pid"))]
         mapping: Vec<String>,
+        /// Live processes: only mappings that they have offered for merging, which are all that the kernel merges.
+        #[schemars(extend("requires" = "pid"))]
+        offered: bool,
         /// Live processes: the number of snapshots.
         #[schemars(range(min = 1, max = 1000), extend("requires" = "pid"))]
         snapshots: u32 = 2,
@@ -220,13 +223,13 @@ impl Question {
                     return Ok(None);
                 }
                 let machine: &mut ImageMachine = &mut machines[index];
-                let Some((snapshot, about)) = process.snapshot(&self.mapping, pool)? else {
+                let Some((snapshot, about)) = process.snapshot(&self.wanted(), pool)? else {
                     machine.snapshots.push(Snapshot::empty());
                     machine.ended = Some(pass);
                     continue;
                 };
                 if pass == 1 && snapshot.extents.is_empty() {
-                    return Err(process.without_pages(&self.mapping));
+                    return Err(process.without_pages(&self.wanted()));
                 }
                 machine.snapshots.push(snapshot);
                 machine.process = Some(about);
@@ -236,6 +239,13 @@ impl Question {
         }
         check_alive(&machines, count)?;
         Ok(Some(machines))
+    }
+
+    fn wanted(&self) -> Wanted<'_> {
+        Wanted {
+            named: &self.mapping,
+            offered: self.offered,
+        }
     }
 
     /// Waits for the next snapshot. False if `tell` ended it.

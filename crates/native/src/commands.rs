@@ -68,6 +68,7 @@ commands! {
     "trace mix": traces::TraceMix,
     "merge": sardonyx_merge::question::Question,
     "merge time": merge::MergeTime,
+    "merge watch": merge::MergeWatch,
     "merge generate": merge::MergeGenerate,
     "store compare": sardonyx_store::Comparison,
     "store serve": stores::StoreServe,

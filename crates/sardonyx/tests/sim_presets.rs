@@ -88,6 +88,25 @@ fn one_bank_of_each_group_is_refreshed_while_others_work() {
     assert!(in_turn.tight(Rule::RefreshToActivate) > 0);
 }
 
+/// Refreshes that wait for a write's cells are made up for one by one; they once were skipped as those of an idle
+/// channel are, and the write never ended.
+#[test]
+fn a_write_may_take_longer_than_many_periods_of_refreshes() {
+    let machine = machine("ddr4-2400", &[("medium.cells.set_ns", "100000")]);
+    let writes: String = (0..6)
+        .map(|k| format!("{:#x} WRITE {k}\n", k << 16))
+        .collect();
+    let system = recordings::system(
+        &machine,
+        "no-encryption",
+        vec![source(&writes, 1000.0)],
+        Options::default(),
+    );
+    let outcome = system.unwrap().run(&mut |_| true).unwrap();
+    let took = outcome.figures.named("simulated_ns").number().unwrap();
+    assert!((100e3..700e3).contains(&took), "{took} ns");
+}
+
 #[test]
 fn an_unloaded_read_takes_what_its_parameters_add_up_to() {
     for name in MACHINES {

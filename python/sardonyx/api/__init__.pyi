@@ -327,6 +327,7 @@ def merge(
     *,
     pid: int | Sequence[int] = (),
     mapping: Texts = (),
+    offered: bool = False,
     snapshots: int = 2,
     every: float = 1.0,
     designs: Texts = ("ksm",),
@@ -362,6 +363,22 @@ def merge_time(
     quick: bool = False,
     seed: int = 0,
     jobs: int | None = None,
+    watch: Watch | None = None,
+) -> Answer: ...
+def merge_watch(
+    *,
+    pid: int | Sequence[int] = (),
+    named: Texts = (),
+    offered: bool = False,
+    every: float = 60.0,
+    apart: float = 1.0,
+    share: float = 1.0,
+    rounds: int | None = None,
+    listen: str | None = None,
+    textfile: str | None = None,
+    memory: int | str = 67_108_864,
+    pass_in: int = 200,
+    at_most: int = 70,
     watch: Watch | None = None,
 ) -> Answer: ...
 def programs(

@@ -270,6 +270,7 @@ class Merge(Asked):
     machines: tuple[str, ...]
     pid: tuple[int, ...]
     mapping: tuple[str, ...]
+    offered: bool
     snapshots: int
     every: float
     designs: tuple[str, ...]
@@ -301,6 +302,20 @@ class MergeTime(Asked):
     quick: bool
     seed: int
     jobs: int | None
+
+class MergeWatch(Asked):
+    pid: tuple[int, ...]
+    named: tuple[str, ...]
+    offered: bool
+    every: float
+    apart: float
+    share: float
+    rounds: int | None
+    listen: str | None
+    textfile: str | None
+    memory: int
+    pass_in: int
+    at_most: int
 
 class Programs(Asked): ...
 class Recordings(Asked): ...

@@ -12,7 +12,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
@@ -238,12 +238,17 @@ def _fitting(value: Any, kind: object) -> Any:
     """One word as a list where there may be several, a number as a text where one is due, and 1e4
     as a whole number.
     """
-    if isinstance(value, float) and value.is_integer() and "integer" in str(kind):
-        return int(value)
+    if "integer" in str(kind):
+        value = _whole(value)
     if isinstance(value, str | int) and kind in LISTS:
         return [value]
     text = kind in ("string", ["string", "null"])
     return str(value) if text and type(value) in (int, float) else value
+
+
+def _whole(value: Any) -> Any:
+    """1e4 as a whole number."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _flat(machine: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -265,9 +270,11 @@ def _plain(value: Any) -> Any:
     """A parameter as JSON has it."""
     if isinstance(value, type):
         return getattr(value, "design_name", value)
+    if hasattr(value, "tolist"):  # of numpy and pandas
+        value = value.tolist()
     if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return {str(key): _whole(_plain(each)) for key, each in value.items()}
+    if isinstance(value, Sequence | Iterator | KeysView) and not isinstance(value, str | bytes):
         return [_plain(each) for each in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)  # JSON has none, and Rust says what it wants

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, overload
 
 from sardonyx._core import SardonyxError
 from sardonyx.answer import Answered
@@ -478,8 +478,8 @@ class Results(Tabular, Answered):
         bases = {told(run): run for run in self.runs if run.design == BASELINE}
         plain = {told(run)[:3]: run for run in bases.values() if not run.variant}
         for run in self.runs:
-            base = bases.get(told(run)) or plain.get(told(run)[:3])
-            object.__setattr__(run, "beside", base)
+            if base := bases.get(told(run)) or plain.get(told(run)[:3]):
+                object.__setattr__(run, "beside", base)  # a part of the results keeps what it had
 
     def __repr__(self) -> str:
         traces = ", ".join(dict.fromkeys(run.trace for run in self.runs))
@@ -505,19 +505,33 @@ class Results(Tabular, Answered):
     def __iter__(self) -> Iterator[Run]:
         return iter(self.runs)
 
-    def __getitem__(self, key: int | str | tuple[str, str]) -> Run:
-        """A run by its number, its design, or its trace and design: ``results["redis", "esd"]``."""
+    @overload
+    def __getitem__(self, key: int | tuple[str, str]) -> Run: ...
+    @overload
+    def __getitem__(self, key: slice) -> Results: ...
+    @overload
+    def __getitem__(self, key: str) -> Any: ...
+    def __getitem__(self, key: int | slice | str | tuple[str, str]) -> Any:
+        """A run by its number, its trace and design (``results["redis", "esd"]``), or its design if
+        there is one trace; the results of a trace, or of a slice.
+        """
         if isinstance(key, int):
             return self.runs[key]
+        if isinstance(key, slice):
+            return replace(self, runs=self.runs[key])
         words = (key,) if isinstance(key, str) else key
         plain = [run for run in self.runs if not run.variant]
         found = [run for run in plain if words in ((run.design,), (run.trace, run.design))]
         if len(found) == 1:
             return found[0]
-        traces = ", ".join(dict.fromkeys(run.trace for run in plain))
+        traces = list(dict.fromkeys(run.trace for run in plain))
         if found:
-            raise KeyError(f"{key}: on {traces}; give a trace too: results[TRACE, {key!r}]")
-        raise KeyError(f"{key}: no run of it; traces {traces}; designs {', '.join(self.designs)}")
+            on = ", ".join(traces)
+            raise KeyError(f"{key}: on {on}; give a trace too: results[TRACE, {key!r}]")
+        if key in traces:
+            return replace(self, runs=tuple(run for run in self.runs if run.trace == key))
+        known = f"traces {', '.join(traces)}; designs {', '.join(self.designs)}"
+        raise KeyError(f"{key}: no run of it; {known}")
 
     def best(self, figure: str = "ipc", trace: str | None = None) -> Run:
         """The plain run whose metric or measure is best, of all or of those on a trace."""

@@ -22,7 +22,7 @@ pub use contents::{Images, MachineImage, PageChange, View};
 pub use hash::checksum;
 pub use memory::ModelMemory;
 pub use pool::{ContentPool, Keep};
-pub use process::{HUGE_PAGES, Process, ProcessPages};
+pub use process::{HUGE_PAGES, Process, ProcessPages, Wanted};
 pub use space::{MachineSpace, Region};
 
 /// Pages of one snapshot that follow each other in both the machine and the file.

@@ -51,6 +51,13 @@ pub struct ProcessPages {
 pub const HUGE_PAGES: u64 = 512;
 const BATCH: usize = 64;
 
+/// Which mappings are read: those whose name contains one of `named`, if there is any; only those offered for merging.
+#[derive(Clone, Copy)]
+pub struct Wanted<'a> {
+    pub named: &'a [String],
+    pub offered: bool,
+}
+
 struct ProcessMapping {
     pages: Range<u64>,
     name: String,
@@ -111,13 +118,16 @@ impl Process {
         ))
     }
 
-    pub fn without_pages(&self, wanted: &[String]) -> ImageError {
+    pub fn without_pages(&self, wanted: &Wanted<'_>) -> ImageError {
         let pid = self.pid;
         let problem = match self.text("maps") {
             Ok(maps) if maps.is_empty() => {
                 "it has no memory of its own: it is a kernel thread".to_owned()
             }
-            _ if wanted.is_empty() => "it has no anonymous pages in memory".to_owned(),
+            _ if wanted.offered => {
+                "it has offered no pages in memory for merging: madvise(MADV_MERGEABLE) or prctl(PR_SET_MEMORY_MERGE)".to_owned()
+            }
+            _ if wanted.named.is_empty() => "it has no anonymous pages in memory".to_owned(),
             _ => format!(
                 "it has no anonymous pages in memory in the mappings asked for; `/proc/{pid}/maps` lists them"
             ),
@@ -126,8 +136,12 @@ impl Process {
     }
 }
 
-/// The private mappings whose name contains one of `wanted`; all of them if there is none.
-fn mappings(process: &Process, wanted: &[String]) -> Result<Vec<ProcessMapping>, ImageError> {
+/// The private mappings that are wanted.
+fn mappings(
+    process: &Process,
+    wanted: &Wanted<'_>,
+    offered: &[Range<u64>],
+) -> Result<Vec<ProcessMapping>, ImageError> {
     let maps = process.text("maps");
     let maps = maps.map_err(|error| process.bad("maps", &error))?;
     let mut found = Vec::new();
@@ -150,8 +164,11 @@ fn mappings(process: &Process, wanted: &[String]) -> Result<Vec<ProcessMapping>,
         let ends = range
             .split_once('-')
             .and_then(|(a, b)| Some((parse(a)?, parse(b)?)));
-        let chosen = wanted.is_empty() || wanted.iter().any(|part| name.contains(part));
-        if let (Some((first, end)), true) = (ends, chosen) {
+        let named = wanted.named;
+        let chosen = named.is_empty() || named.iter().any(|part| name.contains(part));
+        if let (Some((first, end)), true) = (ends, chosen)
+            && (!wanted.offered || offered.iter().any(|range| range.contains(&first)))
+        {
             found.push(ProcessMapping {
                 pages: first..end,
                 name,
@@ -191,11 +208,10 @@ fn kernel_says(process: &Process) -> Vec<(String, i64)> {
 }
 
 impl Process {
-    /// Reads the anonymous pages in mappings whose name contains one of `wanted`, and adds each to `pool` as soon as it
-    /// is read. `None` if the process has exited.
+    /// Reads the anonymous pages in the mappings that are wanted, and adds each to `pool` as soon as it is read. `None` if the process has exited.
     pub fn snapshot(
         &self,
-        wanted: &[String],
+        wanted: &Wanted<'_>,
         pool: &mut ContentPool,
     ) -> Result<Option<(Snapshot, ProcessPages)>, ImageError> {
         let read = read(self, wanted, pool);
@@ -224,10 +240,11 @@ struct Reading<'p> {
 
 fn read(
     process: &Process,
-    wanted: &[String],
+    wanted: &Wanted<'_>,
     pool: &mut ContentPool,
 ) -> Result<(Snapshot, ProcessPages), ImageError> {
-    let mappings = mappings(process, wanted)?;
+    let offered = offered(process);
+    let mappings = mappings(process, wanted, &offered)?;
     if mappings.is_empty() {
         return Ok((Snapshot::empty(), ProcessPages::default()));
     }
@@ -235,7 +252,7 @@ fn read(
     let mut reading = Reading {
         memory: process.file("mem")?,
         flags: File::open("/proc/kpageflags").ok(),
-        offered: offered(process),
+        offered,
         process,
         pool,
         about: ProcessPages::default(),

@@ -1,6 +1,10 @@
 //! What the commands of this door are asked.
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use sardonyx_merge::advice::Target;
 use sardonyx_merge::images::mixes::Mix;
-use sardonyx_question::{Given, Names, Pairs, Place, Question, question};
+use sardonyx_question::{Bytes, Given, Names, Pairs, Place, Question, question};
 
 question! {
     /// Say what same-page merging costs applications, on a memory of each design.
@@ -29,6 +33,61 @@ question! {
         /// Runs at once; default: one a core.
         #[schemars(range(min = 1, max = 1024), extend("short" = "j"))]
         jobs: Option<u64>,
+    }
+}
+
+question! {
+    /// Watch live processes: what merging saves, what it could, at what cost, and what to set. It changes nothing.
+    ///
+    /// Example: sardonyx merge watch --named 'qemu*' --listen 127.0.0.1:9105
+    pub struct MergeWatch {
+        /// A live process; repeatable.
+        #[schemars(inner(range(min = 1)))]
+        pid: Vec<u32>,
+        /// Processes whose name matches this pattern, looked for in each round; repeatable.
+        #[schemars(extend("value" = "PATTERN"))]
+        named: Vec<String>,
+        /// Only mappings that they have offered for merging, which are all that the kernel merges.
+        offered: bool,
+        /// Seconds between two rounds, at least.
+        #[schemars(range(min = 0, max = 86400))]
+        every: f64 = 60.0,
+        /// Seconds between the two snapshots of a round: pages that change in between are not merged.
+        #[schemars(range(min = 0, max = 3600))]
+        apart: f64 = 1.0,
+        /// Percent of a core that it takes at most: rounds come as far apart as that needs.
+        #[schemars(range(min = 0.01, max = 100))]
+        share: f64 = 1.0,
+        /// End after so many rounds; default: at Ctrl-C.
+        #[schemars(range(min = 1))]
+        rounds: Option<u64>,
+        /// Serve metrics for Prometheus and a page there: ADDRESS:PORT.
+        #[schemars(extend("value" = "ADDRESS:PORT"))]
+        listen: Option<String>,
+        /// Write the metrics to this file in each round, for the collector of text files.
+        textfile: Option<PathBuf>,
+        /// Memory for copies of pages; beyond it pages are known by digests.
+        memory: Bytes = Bytes(1 << 26),
+        /// Recommend settings for a pass within N seconds.
+        #[schemars(range(min = 1, max = 1_000_000))]
+        pass_in: u64 = Target::default().pass_seconds,
+        /// Recommend settings for at most N % of a core; goes before --pass-in.
+        #[schemars(range(min = 1, max = 100))]
+        at_most: u64 = Target::default().core_percent,
+    }
+}
+
+impl Question for MergeWatch {
+    fn check(&self, _given: &Given) -> Result<(), String> {
+        if self.pid.is_empty() && self.named.is_empty() {
+            return Err("no process: give --pid N, or --named PATTERN".to_owned());
+        }
+        match &self.listen {
+            Some(listen) if listen.parse::<SocketAddr>().is_err() => Err(format!(
+                "--listen {listen}: give an address and a port, as in 127.0.0.1:9105"
+            )),
+            _ => Ok(()),
+        }
     }
 }
 

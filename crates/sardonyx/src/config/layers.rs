@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use sardonyx_base::sizes;
+
 use crate::line::LINE_BYTES;
 use crate::medium::near;
 use crate::medium::params::{
@@ -404,22 +406,24 @@ fn has_starvation(settings: &Settings) -> bool {
 /// Computes the value that `setting` gives `key`, within the key's range. If the key needs the memory's clock, `before`
 /// has it.
 fn checked(key: &Row, setting: &Setting, before: &Settings) -> Result<Value> {
-    value(key.kind, setting, before).map_err(|problem| {
+    value(key, setting, before).map_err(|problem| {
         let name = setting.form.name(key);
         let remedy = format!("allowed: {}", key.kind.range());
         ConfigError::key(&setting.place, &name, problem, remedy)
     })
 }
 
-pub(super) fn value(kind: Allowed, setting: &Setting, before: &Settings) -> Result<Value, String> {
+pub(super) fn value(key: &Row, setting: &Setting, before: &Settings) -> Result<Value, String> {
     let raw = &setting.raw;
+    let of_bytes = setting.form == Form::Capacity || key.name.ends_with("bytes");
     let fault_if = |bad: bool, fault: &str| match bad {
         true => Err(format!("{raw} {fault}")),
         false => Ok(()),
     };
     let not = |wanted: &str| format!("{raw} is not {wanted}");
     let whole = |wanted: &str| {
-        let n = integer(raw).ok_or_else(|| not(wanted))?;
+        let n = integer(raw).or_else(|| size(raw).filter(|_| of_bytes));
+        let n = n.ok_or_else(|| not(wanted))?;
         fault_if(n < 0, "is negative").map(|()| n)
     };
     let real = |wanted: &str| {
@@ -427,7 +431,7 @@ pub(super) fn value(kind: Allowed, setting: &Setting, before: &Settings) -> Resu
         fault_if(!n.is_finite(), "is not finite")?;
         fault_if(n < 0.0, "is negative").map(|()| n)
     };
-    Ok(match kind {
+    Ok(match key.kind {
         Allowed::Bool => match raw {
             Raw::Bool(flag) => Value::Bool(*flag),
             Raw::Bare(text) if text == "true" => Value::Bool(true),
@@ -513,6 +517,14 @@ fn integer(raw: &Raw) -> Option<i128> {
         false => i128::MAX,
     };
     Some(i128::from_str_radix(&digits, radix).unwrap_or(huge))
+}
+
+/// A number of bytes with its unit: 4K.
+fn size(raw: &Raw) -> Option<i128> {
+    match raw {
+        Raw::Text(text) | Raw::Bare(text) => sizes::parse(text).map(i128::from),
+        _ => None,
+    }
 }
 
 fn number(raw: &Raw) -> Option<f64> {

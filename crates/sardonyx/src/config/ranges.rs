@@ -137,7 +137,7 @@ fn between(
             },
         };
         let remedy = || format!("allowed: {}", key.kind.range());
-        let value = value(key.kind, &setting, settings)
+        let value = value(key, &setting, settings)
             .map_err(|problem| (format!("its {what}: {problem}"), remedy()))?;
         match size(value) {
             Some(size) => Ok((size, literal(value))),

@@ -691,9 +691,10 @@ impl Channel {
         {
             // Nobody hears of the commands, and one period of an idle channel is like the next.
             self.make_up(settled, busy);
-            let before = self.banks.left_by_refreshes();
-            self.make_up(settled + self.banks.refresh_period(), busy);
-            if before == self.banks.left_by_refreshes() {
+            let before = self.banks.left_by_refreshes(settled);
+            let later = settled + self.banks.refresh_period();
+            self.make_up(later, busy);
+            if before.is_some() && before == self.banks.left_by_refreshes(later) {
                 self.banks.skip_periods(cycle);
             }
         }

@@ -570,8 +570,12 @@ impl Banks {
     }
 
     /// What refreshes have left behind, relative to when the next are due. If it is the same a period later, it is the
-    /// same after every period in which there is no other command.
-    pub fn left_by_refreshes(&self) -> impl PartialEq + use<> {
+    /// same after every period in which there is no other command. `None` if not all that were due at `cycle` could go:
+    /// an array write may take longer than many periods.
+    pub fn left_by_refreshes(&self, cycle: u64) -> Option<impl PartialEq + use<>> {
+        if self.refresh_due[..self.sets].iter().any(|due| *due <= cycle) {
+            return None;
+        }
         let mut left = [0; MOST + 1];
         let relative = |time: u64, set: usize| time.wrapping_sub(self.refresh_due[set % MOST]);
         for set in 0..self.sets {
@@ -580,7 +584,7 @@ impl Banks {
             }
         }
         left[MOST] = relative(self.bus_used, 0);
-        left
+        Some(left)
     }
 
     /// Passes over all periods of refreshes before `cycle` but the last, as if their commands had gone out.
