@@ -28,7 +28,7 @@ from sardonyx.report import (
     write_trace_report,
 )
 from sardonyx.runs import origin
-from sardonyx.runs.results import Info, Trace
+from sardonyx.runs.facts import Info, Trace
 from test_report_fixture import compared, invented_document
 
 PAPER_FIGURES = {1, 2, 3, 4, 5, 8, 11, 12, 13, 14, 15, 16, 17, 18, 19}

@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from sardonyx.runs import measures
-from sardonyx.runs.results import Collisions, Results, ResultsError
+from sardonyx.runs.facts import Collisions
+from sardonyx.runs.results import Results, ResultsError
 from test_report_fixture import compared, invented_document, paced
 
 RUN: dict[str, Any] = {"trace": "t", "machine": "m", "copies": 1, "variant": {}, "causes": {}}

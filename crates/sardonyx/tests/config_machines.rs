@@ -157,6 +157,7 @@ fn setting_a_value_anew_drops_its_assumption() {
 fn overrides_take_the_type_of_their_key() {
     let overrides = [
         ("esd.efit_bytes", "65_536"),
+        ("esd.amt_bytes", "64K"),
         ("esd.policy", "lru"),
         ("medium.timing.tRCD_ns", "76"),
         ("medium.queues.forwarding", "false"),
@@ -165,6 +166,7 @@ fn overrides_take_the_type_of_their_key() {
     ];
     let machine = Machine::load("esd", &overrides).unwrap();
     assert_eq!(machine.settings.cache(&EFIT).bytes, 65_536);
+    assert_eq!(machine.settings.named::<u64>("esd.amt_bytes"), 65_536);
     assert_eq!(machine.settings.get(&POLICY), Replacement::Lru);
     assert_eq!(machine.engine.medium.timing.tRCD, 31);
     assert!(!machine.engine.medium.queues.forwarding);

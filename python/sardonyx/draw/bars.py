@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from sardonyx.runs.facts import Trace
 from sardonyx.runs.measures import written
-from sardonyx.runs.results import Trace
 
 #: The most columns of a bar, and of the text beside it.
 LONGEST = 50

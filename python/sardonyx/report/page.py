@@ -32,6 +32,7 @@ from sardonyx.runs import stores
 from sardonyx.runs.answers import answers
 from sardonyx.runs.caveats import unsettled, warnings
 from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.facts import Trace
 from sardonyx.runs.measures import (
     BASELINE,
     HANGING,
@@ -47,7 +48,7 @@ from sardonyx.runs.measures import (
 from sardonyx.runs.merging import algorithms
 from sardonyx.runs.origin import Origin
 from sardonyx.runs.programs import ACCESSES, BYTES, runtime_ratio, traffic_ratio
-from sardonyx.runs.results import Machine, Results, Run, Trace
+from sardonyx.runs.results import Machine, Results, Run
 from sardonyx.runs.seeds import said as seeds_of
 from sardonyx.runs.sensitivity import MEAN
 from sardonyx.runs.spread import Estimate, shown

@@ -20,6 +20,7 @@ from sardonyx.papers.sample import Sample
 from sardonyx.runs.answers import answers
 from sardonyx.runs.caveats import beside_caches, size, unsettled, warnings, worth
 from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.facts import Trace
 from sardonyx.runs.measures import (
     BASELINE,
     HANGING,
@@ -32,7 +33,7 @@ from sardonyx.runs.measures import (
     written,
 )
 from sardonyx.runs.programs import per_transaction
-from sardonyx.runs.results import Results, Run, Trace
+from sardonyx.runs.results import Results, Run
 from sardonyx.runs.seeds import said as seeds_of
 from sardonyx.runs.sensitivity import MEAN, Sensitivity
 from sardonyx.runs.spread import beside, shown

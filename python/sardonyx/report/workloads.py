@@ -26,8 +26,8 @@ from sardonyx.draw.figure import (
 )
 from sardonyx.report.content import Block, Grid, Row, Td, Text, Th
 from sardonyx.runs.caveats import size, worth
+from sardonyx.runs.facts import Collisions, Trace
 from sardonyx.runs.measures import arithmetic_mean, divide, written
-from sardonyx.runs.results import Collisions, Trace
 
 #: The fingerprint that others are compared with.
 CRC32 = "crc-32"

@@ -22,8 +22,8 @@ from sardonyx.report import (
 )
 from sardonyx.report.content import Group
 from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.facts import Trace
 from sardonyx.runs.origin import Origin
-from sardonyx.runs.results import Trace
 
 if TYPE_CHECKING:
     from sardonyx.runs.curves import Loads

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sardonyx.runs.facts import Trace
 from sardonyx.runs.measures import divide, written
-from sardonyx.runs.results import Results, Run, Trace
+from sardonyx.runs.results import Results, Run
 
 #: The machine's tables on chip by the design that has them; ``""`` stands for every design.
 TABLES = (

@@ -8,7 +8,6 @@ and its flat form for data tools. Units are in the names (``_ns``, ``_nj``,
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, overload
 from sardonyx._core import SardonyxError
 from sardonyx.answer import Answered
 from sardonyx.files import FileError, read_text, write_text
+from sardonyx.runs.facts import Number, Trace, number
 from sardonyx.runs.sensitivity import Sensitivity
 from sardonyx.runs.tabular import Tabular
 from sardonyx.values import Checked, MisfitError, expected, read, written
@@ -86,16 +86,6 @@ def read_json(path: Path) -> Any:
         raise ResultsError(str(path), f"cannot be read ({error})") from error
 
 
-def _number(value: object) -> object:
-    if value is None or type(value) is int:
-        return value
-    if type(value) is not float:
-        raise expected("a number or null", value)
-    if not math.isfinite(value):
-        raise expected("a finite number or null", value)
-    return value
-
-
 def _scalar(value: object) -> object:
     if not isinstance(value, bool | int | float | str):
         raise expected("a number, a string or a truth value", value)
@@ -118,7 +108,7 @@ def _cumulative(points: object) -> object:
         raise expected("a list", points)
     taken: list[tuple[float, float]] = []
     for index, pair in enumerate(points):
-        if not isinstance(pair, list | tuple) or len(pair) != 2 or None in map(_number, pair):
+        if not isinstance(pair, list | tuple) or len(pair) != 2 or None in map(number, pair):
             raise MisfitError("expected a pair [latency_ns, fraction]", index)
         ns, fraction = pair
         if ns < 0 or not 0 <= fraction <= 1 + 1e-9:
@@ -130,7 +120,6 @@ def _cumulative(points: object) -> object:
 
 
 #: The converters check all of them, so their types have nothing left to check.
-Number: TypeAlias = Annotated[int | float | None, Checked(_number)]
 Scalar: TypeAlias = Annotated[bool | int | float | str, Checked(_scalar)]
 Distribution: TypeAlias = Annotated[tuple[tuple[float, float], ...], Checked(_cumulative)]
 
@@ -148,94 +137,6 @@ class Cause:
     energy_nj: Number = None
     medium_reads: Number = None
     medium_writes: Number = None
-
-
-@dataclass(frozen=True, slots=True)
-class Locality:
-    """Contents written this many times: how many contents, and how many of all writes they
-    account for.
-    """
-
-    times: str
-    contents: Number = None
-    contents_share: Number = None
-    writes: Number = None
-    writes_share: Number = None
-
-
-@dataclass(frozen=True, slots=True)
-class Collisions:
-    """Distinct contents of one trace whose fingerprint an earlier content had, the writes that
-    meet such a fingerprint, and both relative to those of CRC-32.
-    """
-
-    fingerprint: str
-    contents: Number = None
-    writes: Number = None
-    writes_share: Number = None
-    contents_to_crc32: Number = None
-    writes_to_crc32: Number = None
-
-
-@dataclass(frozen=True)
-class Info:
-    """What a trace or a program says about itself, under the names of ``sardonyx trace info``;
-    ``other`` is all but the lists of this class, as it came.
-    """
-
-    locality: tuple[Locality, ...] = ()
-    collisions: tuple[Collisions, ...] = ()
-    other: Mapping[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, document: object) -> Info:
-        """It from what ``trace info`` says."""
-        if not isinstance(document, Mapping):
-            raise expected("an object", document)
-        other = {n: each for n, each in document.items() if n not in ("locality", "collisions")}
-        return read(cls, {**document, "other": other})
-
-    @property
-    def facts(self) -> dict[str, float | None]:
-        """The numbers among it, independent of any design."""
-        return {
-            name: value
-            for name, value in self.other.items()
-            if value is None or (isinstance(value, int | float) and not isinstance(value, bool))
-        }
-
-    def document(self) -> dict[str, Any]:
-        """It as ``of`` reads it, the numbers first."""
-        return {**self.facts, **self.other} | {
-            "locality": written(self.locality),
-            "collisions": written(self.collisions),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """One trace, or program, and what was counted in it."""
-
-    name: str
-    info: Annotated[Info, Checked(Info.of)] = field(default_factory=Info)
-
-    @property
-    def facts(self) -> dict[str, float | None]:
-        return self.info.facts
-
-    @property
-    def locality(self) -> tuple[Locality, ...]:
-        return self.info.locality
-
-    @property
-    def collisions(self) -> tuple[Collisions, ...]:
-        return self.info.collisions
-
-    @property
-    def program(self) -> str | None:
-        """The program's name, if it is one and no trace."""
-        name = self.info.other.get("program")
-        return name if isinstance(name, str) else None
 
 
 @dataclass(frozen=True, slots=True)

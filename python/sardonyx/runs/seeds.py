@@ -11,7 +11,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
-from sardonyx.runs.results import Cause, Results, Run, Seeds, Trace
+from sardonyx.runs.facts import Trace
+from sardonyx.runs.results import Cause, Results, Run, Seeds
 from sardonyx.runs.spread import estimate
 
 

@@ -14,8 +14,8 @@ from sardonyx.api.command import ran
 from sardonyx.draw.bars import trace_bars
 from sardonyx.report.tables import worth_warnings
 from sardonyx.runs import scheduler, sources
+from sardonyx.runs.facts import Info, Trace
 from sardonyx.runs.recordings import path_of
-from sardonyx.runs.results import Info, Trace
 from sardonyx.runs.scheduler import Watch
 from sardonyx.tracing import facts
 

@@ -17,8 +17,9 @@ from typing import Any, TypeAlias
 from sardonyx import _core
 from sardonyx.questions import ProgramSource
 from sardonyx.runs import scheduler
+from sardonyx.runs.facts import Info, Trace
 from sardonyx.runs.jobs import Setting, Simulations, is_key
-from sardonyx.runs.results import Info, Run, Trace
+from sardonyx.runs.results import Run
 from sardonyx.runs.scheduler import Watch
 from sardonyx.sweeps.rows import Rows, run_of
 from sardonyx.vary.ranges import Range

@@ -415,15 +415,13 @@ fn checked(key: &Row, setting: &Setting, before: &Settings) -> Result<Value> {
 
 pub(super) fn value(key: &Row, setting: &Setting, before: &Settings) -> Result<Value, String> {
     let raw = &setting.raw;
-    let of_bytes = setting.form == Form::Capacity || key.name.ends_with("bytes");
     let fault_if = |bad: bool, fault: &str| match bad {
         true => Err(format!("{raw} {fault}")),
         false => Ok(()),
     };
     let not = |wanted: &str| format!("{raw} is not {wanted}");
     let whole = |wanted: &str| {
-        let n = integer(raw).or_else(|| size(raw).filter(|_| of_bytes));
-        let n = n.ok_or_else(|| not(wanted))?;
+        let n = integer(raw, of_bytes(key, setting)).ok_or_else(|| not(wanted))?;
         fault_if(n < 0, "is negative").map(|()| n)
     };
     let real = |wanted: &str| {
@@ -494,6 +492,10 @@ pub(super) fn value(key: &Row, setting: &Setting, before: &Settings) -> Result<V
     })
 }
 
+fn of_bytes(key: &Row, setting: &Setting) -> bool {
+    setting.form == Form::Capacity || key.name.ends_with("bytes")
+}
+
 /// The bytes of one row in every bank of the medium.
 fn bytes_of_a_row(before: &Settings) -> i128 {
     let parts = ["channels", "ranks", "banks", "columns"];
@@ -501,10 +503,13 @@ fn bytes_of_a_row(before: &Settings) -> i128 {
     LINE_BYTES as i128 * sizes.map(i128::from).iter().product::<i128>()
 }
 
-/// Converts an integer. One that does not fit is as good as the largest.
-fn integer(raw: &Raw) -> Option<i128> {
+/// Converts an integer, of bytes also with a unit, as in 4K. One that does not fit is as good as the largest.
+fn integer(raw: &Raw, of_bytes: bool) -> Option<i128> {
     let (digits, radix) = match raw {
         Raw::Integer(digits, radix) => (digits.clone(), *radix),
+        Raw::Text(text) | Raw::Bare(text) if of_bytes && text.ends_with(char::is_alphabetic) => {
+            return sizes::parse(text).map(i128::from);
+        }
         Raw::Bare(text) => (text.replace('_', ""), 10),
         _ => return None,
     };
@@ -519,19 +524,11 @@ fn integer(raw: &Raw) -> Option<i128> {
     Some(i128::from_str_radix(&digits, radix).unwrap_or(huge))
 }
 
-/// A number of bytes with its unit: 4K.
-fn size(raw: &Raw) -> Option<i128> {
-    match raw {
-        Raw::Text(text) | Raw::Bare(text) => sizes::parse(text).map(i128::from),
-        _ => None,
-    }
-}
-
 fn number(raw: &Raw) -> Option<f64> {
     match raw {
         Raw::Float(text) => text.parse().ok(),
         Raw::Bare(text) => text.replace('_', "").parse().ok(),
-        Raw::Integer(..) => integer(raw).map(|n| n as f64),
+        Raw::Integer(..) => integer(raw, false).map(|n| n as f64),
         _ => None,
     }
 }
