@@ -198,6 +198,12 @@ impl Port {
         !self.rung.is_empty()
     }
 
+    /// Whether there are answers that nobody has heard: what waits on chip is read at once.
+    #[inline]
+    pub fn is_answered(&self) -> bool {
+        self.memory.has_answers()
+    }
+
     /// The lines that memory has read and written so far.
     pub fn traffic(&self) -> [u64; 2] {
         let total = self.memory.ledger().grand_total();

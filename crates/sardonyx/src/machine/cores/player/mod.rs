@@ -229,7 +229,7 @@ impl Agent for Player<'_> {
             }
             if self.play(port, fetch)? {
                 limit = limit.min(port.next_event());
-                if port.rings() || port.is_wrong() {
+                if port.rings() || port.is_answered() || port.is_wrong() {
                     return Ok(());
                 }
             }
