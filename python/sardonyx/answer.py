@@ -59,9 +59,29 @@ class Answered:
         for line in self.files:
             people.print(line, soft_wrap=True)
 
-    def table(self, width: int = 100) -> str:
-        """What the command line prints of it."""
-        return printed(self.tell, width)
+    def table(self, width: int = 100, form: str = "text") -> str:
+        """What the command line prints of it; as ``latex``, ``markdown`` or ``csv`` its tables."""
+        if form == "text":
+            return printed(self.tell, width)
+        from sardonyx.draw import tables
+
+        writers = {"latex": ".tex", "markdown": ".md", "csv": ".csv"}
+        if form not in writers:
+            raise SardonyxError(f"form {form!r}: is none of text, {', '.join(writers)}")
+        return "\n".join(map(tables.FORMS[writers[form]], self._tables()))
+
+    def save_table(self, path: str | os.PathLike[str]) -> list[str]:
+        """Write its tables to a file that ends in .tex, .md or .csv, and give the files' names:
+        CSV of the second and further tables is beside it, as in ``t-2.csv``.
+        """
+        from sardonyx.draw import tables
+
+        return tables.write(self._tables(), Path(path))
+
+    def _tables(self) -> list[Any]:
+        from sardonyx.draw import tables
+
+        return tables.taken(lambda taker: module_of(self.command).tell(taker, self))
 
     def _repr_html_(self) -> str:
         from html import escape

@@ -4,6 +4,7 @@ without a script. No plot is blank, and nothing is an error.
 
 from __future__ import annotations
 
+import csv
 import html
 import re
 from collections.abc import Callable
@@ -159,16 +160,31 @@ document.querySelector("table[data-name]").closest(".scroll").previousElementSib
 """
 
 
+def saved(page: Path, chromium: str, table: str = "") -> list[list[str]]:
+    """The cells of the CSV of the first table, or of that of a name."""
+    script = SAVE.replace("table[data-name]", f"table[data-name={table}]") if table else SAVE
+    copy = page.with_name("saved.html")
+    copy.write_text(page.read_text().replace("</body>", f"{script}</body>"))
+    title = re.search(r"<title>(.*?)</title>", browse(chromium, copy).dom, re.DOTALL)
+    assert title is not None
+    return list(csv.reader(html.unescape(title[1]).splitlines()))
+
+
+def test_the_csv_of_the_summary_has_numbers(tmp_path: Path, chromium: str) -> None:
+    write_report(compared(invented_document(2)), tmp_path / "p.html")
+    head, *rows = saved(tmp_path / "p.html", chromium, "summary")
+    assert head[:4] == ["workload", "design", "Writes saved (share)", "Medium writes (×)"]
+    assert not re.search("[↑↓†]", "".join(head)) and "p99 write latency (ns)" in head
+    assert len(rows) == 6 and all(row[0].startswith("invented-") for row in rows)
+    assert all(float(cell) >= 0 for row in rows for cell in row[2:] if cell)
+    assert float(rows[0][2]) > 0.2
+
+
 def test_no_name_is_a_formula_of_a_spreadsheet(tmp_path: Path, chromium: str) -> None:
     document = invented_document(1, sweeps=False)
     for item in (*document["runs"], *document["traces"]):
         item["trace" if "design" in item else "name"] = '=HYPERLINK("a"),b'
     write_report(compared(document), tmp_path / "p.html")
-    saved = tmp_path / "saved.html"
-    saved.write_text((tmp_path / "p.html").read_text().replace("</body>", f"{SAVE}</body>"))
-    dom = browse(chromium, saved).dom
-    title = re.search(r"<title>(.*?)</title>", dom, re.DOTALL)
-    assert title is not None
-    cells = [cell for line in title[1].splitlines() for cell in line.split(",")]
-    assert not [cell for cell in cells if re.match(r'"?[=+@]', cell)]
-    assert '"\'=HYPERLINK(""a""),b"' in title[1]
+    cells = [cell for row in saved(tmp_path / "p.html", chromium) for cell in row]
+    assert not [cell for cell in cells if re.match("[=+@]", cell)]
+    assert '\'=HYPERLINK("a"),b' in cells

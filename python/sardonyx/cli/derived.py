@@ -1,8 +1,8 @@
 """Commands as the command line has them, each made of what Rust declares of its question.
 
 An option is a field of the question: its name, kind, range, default and help are the field's.
-Beside them stands ``--json``, which is of every answer that has a document. Left out: checks, which
-are the question's own, and the work (``sardonyx.api``).
+Beside them stand ``--json``, which is of every answer that has a document, and what a paper takes
+of it (``PAPER``). Left out: checks, which are the question's own, and the work (``sardonyx.api``).
 """
 
 from __future__ import annotations
@@ -37,6 +37,12 @@ OWN = "run"
 MEANT = {"crash": "run", "crash-test": "search"}
 JSON = "Write the same numbers as JSON to this file, or to standard output for -."
 
+#: What a paper takes of an answer.
+PAPER = {
+    "table": "Write the tables to this file, as its name ends: .tex (LaTeX, booktabs), .md, or "
+    ".csv of numbers, each further table to NAME-2.csv and so on.",
+}
+
 
 class Command(click.Command):
     """A command whose help is one screen, and all of it with ``--help-all``."""
@@ -49,6 +55,7 @@ class Command(click.Command):
         params = [_param(each, of) for each, of in self.question.items()]
         if COMMANDS[name].document:
             params.append(_option(["--json"], JSON, "FILE"))
+        params += [_option([f"--{each}"], text, "FILE") for each, text in PAPER.items()]
         super().__init__(
             name.split()[-1] if name not in GROUPS else OWN,
             params=params,
@@ -58,7 +65,7 @@ class Command(click.Command):
         )
         self.examples = [each.partition(": ")[2] for each in examples if "Example" in each]
         self.told = [escape(" ".join(each.split())) for each in examples if "Example" not in each]
-        self.rare = frozenset(each for each, of in self.question.items() if "rare" in of)
+        self.rare = frozenset(each for each, of in self.question.items() if "rare" in of) | {*PAPER}
         self.command = name
 
     def _settings(self) -> dict[str, Any]:
@@ -81,7 +88,8 @@ class Command(click.Command):
             for name, value in values.items()
             if name in self.question and _said(ctx, name)
         }
-        run(self.command, self.question, given, values.get("json"))
+        paper = {name: values[name] for name in PAPER if values[name] is not None}
+        run(self.command, self.question, given, values.get("json"), paper)
 
 
 class Group(click.Group):

@@ -227,6 +227,8 @@ def _row(row: Row) -> str:
 def _cell(td: Td) -> str:
     tag, scope = ("th", ' scope="row"') if td.head else ("td", "")
     number = "" if td.number is None else f' data-v="{esc(td.number)}"'
+    number += _attribute("data-u", td.unit)
+    number += "" if td.half is None else f' data-half="{esc(td.half)}"'
     swatch = f'<i class="swatch" style="background:{esc(td.swatch)}"></i>' if td.swatch else ""
     small = f"<small>{esc(td.small)}</small>" if td.small else ""
     lines = "".join(f"<li>{esc(line)}</li>" for line in td.listed)

@@ -50,7 +50,7 @@ from sardonyx.runs.programs import ACCESSES, BYTES, runtime_ratio, traffic_ratio
 from sardonyx.runs.results import Machine, Results, Run, Trace
 from sardonyx.runs.seeds import said as seeds_of
 from sardonyx.runs.sensitivity import MEAN
-from sardonyx.runs.spread import Estimate, shown
+from sardonyx.runs.spread import Estimate
 
 #: The design that programs are compared with.
 PLAIN = "no-encryption"
@@ -169,13 +169,13 @@ def _summary_of_programs(comparison: Comparison) -> list[Group]:
         "accesses written": traffic_ratio(ACCESSES),
     }
 
-    def cell(of: Two, design: str) -> Td:
+    def beside(of: Two, design: str) -> Td:
         a, b = ({"design": name, "cores": cores} for name in (design, PLAIN))
         value, half = programs.estimated_mean(of, a, b)
-        return Td(written(value, "x"), beside=shown(half, value, "x"))
+        return cell(value, "x", half)
 
     rows = [
-        Row([_design(d, comparison, head=True), *(cell(of, d) for of in columns.values())])
+        Row([_design(d, comparison, head=True), *(beside(of, d) for of in columns.values())])
         for d in programs.designs
         if d != PLAIN
     ]
@@ -215,11 +215,12 @@ def _summary(comparison: Comparison) -> Group:
             [
                 _design(d, comparison, head=True),
                 *(
-                    Td(
-                        written(v, m.unit),
-                        "best" if len(designs) > 1 and v is not None and v == top else "",
+                    cell(
+                        v,
+                        m.unit,
+                        half,
+                        kind="best" if len(designs) > 1 and v is not None and v == top else "",
                         rests=rests[d, m.key],
-                        beside=shown(half, v, m.unit),
                         small=_p99_ratio(comparison, m, d),
                     )
                     for (v, half), m, top in zip(estimates[d], measures, best, strict=True)
@@ -249,7 +250,7 @@ def _summary(comparison: Comparison) -> Group:
     per_trace = [
         Row(
             [
-                Td(w if d == designs[0] else "", head=True),
+                Td(w if d == designs[0] else "", head=True, number=w),
                 _design(d, comparison),
                 *(_estimated(comparison.estimate(m.of, w, d, BASELINE), m) for m in measures),
             ],
@@ -272,9 +273,7 @@ def _summary(comparison: Comparison) -> Group:
 
 
 def _estimated(found: Estimate, measure: Measure) -> Td:
-    return Td(
-        written(found.value, measure.unit), beside=shown(found.half, found.value, measure.unit)
-    )
+    return cell(found.value, measure.unit, found.half)
 
 
 def _baseline(comparison: Comparison, measures: Sequence[Measure]) -> Row:
@@ -287,11 +286,10 @@ def _baseline(comparison: Comparison, measures: Sequence[Measure]) -> Row:
 def _own(runs: Sequence[Run], measure: Measure, tried: bool) -> Td:
     """A design's own figure; ``tried`` if it is known what turns, and no own figure does."""
     value = geometric_mean(run.metric(measure.base) for run in runs) if measure.base else None
-    if value is None:
-        return Td(written(value, ""))
-    text = written(value, measure.base_unit) if measure.base_unit else f"{value:.3g}"
-    marked = measure.aspect in HANGING and not tried
-    return Td(text, rests=assumed_by(runs, measure.aspect) if marked else ())
+    marked = measure.aspect in HANGING and not tried and value is not None
+    rests = assumed_by(runs, measure.aspect) if marked else ()
+    found = cell(value, measure.base_unit, rests=rests)
+    return found if measure.base_unit or value is None else replace(found, text=f"{value:.3g}")
 
 
 def _absolute(comparison: Comparison) -> Grid:
@@ -357,17 +355,25 @@ def claims(rows: Sequence[ClaimRow]) -> list[Block]:
     for row in rows:
         gap, relative = written_gap(row)
         claim = row.claim
-        ours = Td("none", as_="missing")
+        ours = Td("none", as_="missing", number="")
+        unit = {"%": "share", "pp": "share", "x": "×", "": ""}[row.unit]
+        paper = Td(row.reported)
+        if not row.reported.startswith(("≥", "≤", ">")):
+            paper = Td(row.reported, number=repr(row.claim.value), unit=unit)
         if row.ours is not None:
-            text = written_claim(row.ours, row.unit)
-            ours = Td(text, as_="strong", rests=row.assumed)
+            text, number = written_claim(row.ours, row.unit), repr(row.ours)
+            ours = Td(text, number=number, unit=unit, as_="strong", rests=row.assumed)
         readings = [
             f"{name}: {written_claim(value, row.reading_unit)}"
             for name, value in row.readings.items()
         ]
         what = Td(claim.metric.replace("_", " "), "name", small=f"{claim.design}, {claim.stat}")
         note = Td(row.reason or row.note, "name why", listed=readings)
-        figures = [Td(row.reported), ours, Td(gap), Td(relative)]
+        gaps = [
+            Td(text, number="" if value is None else repr(value), unit=unit)
+            for text, value, unit in ((gap, row.gap, unit), (relative, row.relative_gap, "share"))
+        ]
+        figures = [paper, ours, *gaps]
         cells = [words(claim.where), what, *figures, words(row.verdict), note]
         body.append(Row(cells))
     left = ("where", "what", "judged", "definition")

@@ -132,8 +132,20 @@
       const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
       // A name that begins so would be a formula of the spreadsheet that opens the file.
       const inert = (text) => (/^[=+\-@\t\r]/.test(text) && isNaN(text) ? `'${text}` : text);
-      const lines = [...table.rows].map((row) =>
-        [...row.cells].map((cell) => quoted(cell.dataset.v ?? inert(cell.innerText.trim()))).join(","));
+      const said = (cell) => inert(cell.dataset.v ?? [...cell.childNodes]
+        .filter((node) => node.className !== "sign").map((node) => node.textContent).join("").trim());
+      // A column of a table is one of each unit in it, then one of halves of intervals.
+      const rows = [...table.rows].map((row) => [...row.cells]);
+      const columns = rows[0].flatMap((head, at) => {
+        const cells = rows.slice(1).map((row) => row[at]);
+        const units = new Set(cells.filter((cell) => cell.dataset.v).map((cell) => cell.dataset.u ?? ""));
+        if (!units.size) return [[said(head), ...cells.map(said)]];
+        const found = [...units].map((unit) => [unit ? `${said(head)} (${unit})` : said(head),
+          ...cells.map((cell) => (!cell.dataset.v || (cell.dataset.u ?? "") === unit ? said(cell) : ""))]);
+        if (!cells.some((cell) => cell.dataset.half)) return found;
+        return [...found, [`${said(head)} ±`, ...cells.map((cell) => cell.dataset.half ?? "")]];
+      });
+      const lines = rows.map((_, at) => columns.map((column) => quoted(column[at])).join(","));
       const link = document.createElement("a");
       link.href = URL.createObjectURL(new Blob([lines.join("\n") + "\n"], { type: "text/csv" }));
       link.download = `${table.dataset.name}.csv`;
