@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +20,9 @@ from sardonyx.known import COMMANDS
 
 if TYPE_CHECKING:
     import pandas
+
+#: The question that is answered now: the command and what it is asked, whole.
+ASKED: ContextVar[dict[str, Any] | None] = ContextVar("ASKED", default=None)
 
 #: Statuses beside 0.
 CHECK_FAILED = 1
@@ -40,10 +44,11 @@ class Answered:
     files: list[str]
     errors: Sequence[str] = ()
     shown: Any = None
+    question: Mapping[str, Any] | None = None
 
     def _set(self, command: str, status: int, notes: Sequence[str], shown: Any) -> None:
         self.command, self.status, self.notes = command, status, list(notes)
-        self.files, self.shown = [], shown
+        self.files, self.shown, self.question = [], shown, ASKED.get()
 
     def __repr__(self) -> str:
         held = ", ".join(self) if isinstance(self, dict) else f"{len(self)} rows"  # type: ignore[arg-type]
@@ -112,7 +117,7 @@ class Answered:
         with replaced_together(place) as scratch:
             text = json.dumps(self.as_json(), indent=1, allow_nan=False) + "\n"
             (scratch / module.FILE).write_text(text, encoding="utf-8")
-            origin.save(origin.origin(()), scratch)
+            origin.save(origin.origin((), question=self.question), scratch)
             self.report(scratch / "report.html")
         return place / "report.html"
 

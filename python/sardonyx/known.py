@@ -49,6 +49,8 @@ COMMANDS = {
     "compare": Line("simulator.compare"),
     "report": Line("simulator.report", document=False),
     "diff": Line("simulator.diff"),
+    "cite": Line("simulator.cite"),
+    "pack": Line("simulator.pack"),
     "sweep": Line("simulator.sweep"),
     "explore": Line("simulator.explore"),
     "curve": Line("simulator.curve"),

@@ -33,6 +33,12 @@ def check_host(
     path_ns: float = 0.0,
     watch: Watch | None = None,
 ) -> Answer: ...
+def cite(
+    result: Place,
+    *,
+    latex: bool = False,
+    watch: Watch | None = None,
+) -> Answer: ...
 def compare(
     traces: Texts,
     designs: Texts = ("baseline", "dedup-sha1", "dewrite", "esd"),
@@ -354,6 +360,12 @@ def merge_time(
     quick: bool = False,
     seed: int = 0,
     jobs: int | None = None,
+    watch: Watch | None = None,
+) -> Answer: ...
+def pack(
+    result: Place,
+    *,
+    out: Text,
     watch: Watch | None = None,
 ) -> Answer: ...
 def programs(

@@ -17,6 +17,10 @@ class CheckHost(Asked):
     clocks: float
     path_ns: float
 
+class Cite(Asked):
+    result: Path
+    latex: bool
+
 class Compare(Asked):
     traces: tuple[str, ...]
     designs: tuple[str, ...]
@@ -301,6 +305,10 @@ class MergeTime(Asked):
     quick: bool
     seed: int
     jobs: int | None
+
+class Pack(Asked):
+    result: Path
+    out: Path
 
 class Programs(Asked): ...
 class Recordings(Asked): ...

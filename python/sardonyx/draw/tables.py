@@ -49,7 +49,7 @@ _LATEX = str.maketrans(
         "<": "$<$", ">": "$>$", "|": r"\textbar{}", '"': r"\textquotedbl{}",
         "×": r"$\times$", "†": r"$^\dagger$", "±": r"$\pm$", "≤": r"$\le$", "≥": r"$\ge$",
         "≈": r"$\approx$", "→": r"$\to$", "µ": r"$\mu$", "²": "$^2$", "–": "--", "\u2212": "$-$",
-        "↑": r"$\uparrow$", "↓": r"$\downarrow$", "\u2011": "-", "\u00a0": "~",
+        "↑": r"$\uparrow$", "↓": r"$\downarrow$", "\u2011": "-", "\u200b": "{}", "\u00a0": "~",
     }
 )  # fmt: skip
 
@@ -78,12 +78,12 @@ class Table:
         """It as a ``tabular`` with the rules of booktabs, its notes as comments."""
         columns = [_one_unit(each) for each in self.columns]
         shape = "".join("r" if each.numbers else "l" for each in columns)
-        heads = " & ".join(_latex(each.head) for each in columns)
+        heads = " & ".join(latex(each.head) for each in columns)
         lines = [f"% {note}" for note in ([self.title] if self.title else []) + self.notes]
         lines += [f"\\begin{{tabular}}{{{shape}}}", r"\toprule"]
         lines += [f"{heads} \\\\", r"\midrule"] if any(each.head for each in columns) else []
         for at, row in enumerate(zip(*(each.cells for each in columns), strict=True)):
-            cells = (_latex(c, each.numbers) for c, each in zip(row, columns, strict=True))
+            cells = (latex(c, each.numbers) for c, each in zip(row, columns, strict=True))
             lines.append(" & ".join(cells) + r" \\")
             lines += [r"\midrule"] if at + 1 in self.rules else []
         return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
@@ -282,11 +282,13 @@ def _inert(text: str) -> str:
     return f"'{text}" if text[:1] in ("=", "+", "-", "@") and text not in NOTHING else text
 
 
-def _latex(text: str, number: bool = False) -> str:
+def latex(text: str, number: bool = False) -> str:
+    """A text as LaTeX sets it, or a number with its unit."""
     if number and _parsed(text):
         text = re.sub(r"(?<=\d) (?=(?!of )[%A-Za-zµ])", "\u202f", text)
         text = re.sub(r"(?<![\w.])-(?=\d)", "\u2212", text)
-    return text.translate(_LATEX).replace("\u202f", r"\,")
+    text = re.sub("[\n\r\t ]+", " ", text)
+    return re.sub("-(?=-)", "-\u200b", text).translate(_LATEX).replace("\u202f", r"\,")
 
 
 def _markdown(text: str) -> str:
