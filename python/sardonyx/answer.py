@@ -95,7 +95,19 @@ class Answered:
 
     def figures(self) -> list[Any]:
         """The figures of its report, each with ``plotly()``."""
-        return [each for group in self._having("report").groups(self) for each in group.figures]
+        groups = self._having("groups").groups(self)
+        return [each for group in groups for each in group.figures if hasattr(each, "views")]
+
+    def save_figure(
+        self, path: str | os.PathLike[str], width: str = "3.3in", font: str = "8pt"
+    ) -> None:
+        """Draw the figure that the file is named after for paper, as its name ends: .pdf or .svg.
+
+        ``write-speedup.pdf`` is the figure of that key, ``wear-2.svg`` the second view of ``wear``.
+        """
+        from sardonyx.draw import still
+
+        still.save(self.figures(), Path(path), width, font)
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write its report, one HTML file."""
@@ -126,7 +138,8 @@ class Answered:
         module = module_of(self.command)
         if not hasattr(module, what):
             raise SardonyxError(
-                f"{self.command}: this answer has its table and its document, and no {what}"
+                f"{self.command}: this answer has its table and its document, and no "
+                f"{'figures' if what == 'groups' else what}"
             )
         return module
 

@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sardonyx._core import SardonyxError, WrongRead
+from sardonyx.answer import module_of
 from sardonyx.cli.terminal import Terminal, discard, visible
 from sardonyx.files import FileError, check_target, write_text
 from sardonyx.known import COMMANDS
@@ -110,8 +111,10 @@ def _answer(
     from sardonyx.cli.progress import Watcher
 
     targets = [("--table", name) for name in [paper.get("table")] if name is not None]
-    targets += [] if to in (None, "-") else [("--json", to)]
+    targets += [("--figure", name) for name in paper.get("figure", ())]
+    targets += [("--json", to)] if to is not None and to != "-" else []
     _check_targets(targets, question, given)
+    _check_figures(command, paper)
     line = COMMANDS[command]
     people = err if line.aside else for_people(to)
     try:
@@ -127,6 +130,8 @@ def _answer(
         fail(each)
     if "table" in paper:
         answer.files.extend(f"table: {name}" for name in answer.save_table(paper["table"]))
+    if "figure" in paper:
+        _draw(answer, paper)
     answer.tell(people)
     if to is not None:
         write_json(to, answer.as_json())
@@ -153,11 +158,41 @@ def _check_targets(
             from sardonyx.draw.tables import form_of
 
             form_of(Path(to), "--table ")
+        elif option == "--figure":
+            from sardonyx.draw.still import check
+
+            check(Path(to), "--figure ")
         check_target(Path(to), sources, f"{option} ", what)
         for file in others:
             if os.path.realpath(file) == os.path.realpath(to):
                 raise SardonyxError(f"{option} {to}: and {file} are one file; name another")
         others.append(to)
+
+
+def _check_figures(command: str, paper: Mapping[str, Any]) -> None:
+    """An error unless the command has figures, and their lengths are lengths."""
+    if "figure" in paper and not hasattr(module_of(command), "groups"):
+        raise SardonyxError(
+            f"--figure {paper['figure'][0]}: {command} draws none; sardonyx report DIR draws those "
+            "of what compare, reproduce and sweep wrote"
+        )
+    for name in ("figure-width", "figure-font"):
+        if name in paper:
+            from sardonyx.draw.still import points
+
+            points(paper[name], f"--{name}")
+            if "figure" not in paper:
+                raise SardonyxError(f"--{name}: does nothing without --figure; leave it out")
+
+
+def _draw(answer: Any, paper: Mapping[str, Any]) -> None:
+    from sardonyx.draw.still import USUAL, save
+
+    figures = answer.figures()
+    width, font = paper.get("figure-width", USUAL), paper.get("figure-font", "8pt")
+    for name in paper["figure"]:
+        save(figures, Path(name), width, font, "--figure ")
+        answer.files.append(f"figure: {name}")
 
 
 def write_json(target: str, document: Mapping[str, Any] | Sequence[Any]) -> None:

@@ -41,6 +41,10 @@ JSON = "Write the same numbers as JSON to this file, or to standard output for -
 PAPER = {
     "table": "Write the tables to this file, as its name ends: .tex (LaTeX, booktabs), .md, or "
     ".csv of numbers, each further table to NAME-2.csv and so on.",
+    "figure": "Draw the figure that the file is named after, as in write-speedup.pdf or wear-2.svg "
+    "(its second view); a wrong name lists all; repeatable.",
+    "figure-width": "The width of figures, as in 84mm. Default: 3.3in.",
+    "figure-font": "The size of their type. Default: 8pt.",
 }
 
 
@@ -55,7 +59,12 @@ class Command(click.Command):
         params = [_param(each, of) for each, of in self.question.items()]
         if COMMANDS[name].document:
             params.append(_option(["--json"], JSON, "FILE"))
-        params += [_option([f"--{each}"], text, "FILE") for each, text in PAPER.items()]
+        params += [
+            _option(
+                [f"--{each}"], text, "LENGTH" if "-" in each else "FILE", multiple=each == "figure"
+            )
+            for each, text in PAPER.items()
+        ]
         super().__init__(
             name.split()[-1] if name not in GROUPS else OWN,
             params=params,
@@ -65,7 +74,8 @@ class Command(click.Command):
         )
         self.examples = [each.partition(": ")[2] for each in examples if "Example" in each]
         self.told = [escape(" ".join(each.split())) for each in examples if "Example" not in each]
-        self.rare = frozenset(each for each, of in self.question.items() if "rare" in of) | {*PAPER}
+        self.rare = frozenset(each for each, of in self.question.items() if "rare" in of)
+        self.rare |= {each.replace("-", "_") for each in PAPER}
         self.command = name
 
     def _settings(self) -> dict[str, Any]:
@@ -88,7 +98,8 @@ class Command(click.Command):
             for name, value in values.items()
             if name in self.question and _said(ctx, name)
         }
-        paper = {name: values[name] for name in PAPER if values[name] is not None}
+        paper = {each: values[each.replace("-", "_")] for each in PAPER}
+        paper = {each: value for each, value in paper.items() if value not in (None, ())}
         run(self.command, self.question, given, values.get("json"), paper)
 
 

@@ -30,9 +30,19 @@ if TYPE_CHECKING:
     from sardonyx.sweeps.table import Swept
 
 
-def figures(comparison: Comparison) -> list[Figure | Missing]:
+def figures(comparison: Comparison, beside: BesidePaper | None = None) -> list[Figure | Missing]:
     """Every figure of the report in its order; ``Missing`` stands for those without data."""
-    return [figure for group in _groups(comparison) for figure in group.figures]
+    own = [figure for group in _groups(comparison) for figure in group.figures]
+    return [*_of_claims(beside or BesidePaper()), *own]
+
+
+def _of_claims(beside: BesidePaper) -> list[Figure]:
+    """A paper's figures beside ours, if there are any."""
+    if not beside.claims:
+        return []
+    from sardonyx.report import claims, sampled
+
+    return [*sampled.figures(beside.sample), *claims.figures(beside.claims)]
 
 
 def write_report(
@@ -53,11 +63,8 @@ def write_report(
         for table in beside.exhibits
     ]
     if beside.claims:
-        from sardonyx.report import claims, sampled
-
-        drawn = [*sampled.figures(beside.sample), *claims.figures(beside.claims)]
         table = page.claims(beside.claims)
-        groups.insert(0, Group("claims", "Beside the paper", drawn, table))
+        groups.insert(0, Group("claims", "Beside the paper", _of_claims(beside), table))
     groups += _groups(comparison)
     if found := comparison.results.sensitivity:
         from sardonyx.report import sensitivity
