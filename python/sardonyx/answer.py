@@ -44,6 +44,8 @@ class Answered:
     files: list[str]
     errors: Sequence[str] = ()
     shown: Any = None
+    #: Its origin, once it is saved.
+    made: Any = None
     question: Mapping[str, Any] | None = None
 
     def _set(self, command: str, status: int, notes: Sequence[str], shown: Any) -> None:
@@ -129,7 +131,9 @@ class Answered:
         with replaced_together(place) as scratch:
             text = json.dumps(self.as_json(), indent=1, allow_nan=False) + "\n"
             (scratch / module.FILE).write_text(text, encoding="utf-8")
-            origin.save(origin.origin((), question=self.question), scratch)
+            made = origin.origin((), question=self.question)
+            origin.save(made, scratch)
+            self.made = origin.read(made)
             self.report(scratch / "report.html")
         return place / "report.html"
 

@@ -166,6 +166,7 @@ class Series:
     def __init__(
         self, heading: str, names: Sequence[str], kind: Mean | None = "arithmetic"
     ) -> None:
+        kind = kind if len(names) > 1 else None  # the mean of one is that one
         self._kind = kind
         means = [] if kind is None else [f"{kind} mean"]
         self.axis: list[Any] = list(map(label, names))

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from sardonyx.draw.figure import Cell, Figure, Missing
 from sardonyx.runs.measures import written
+from sardonyx.runs.origin import Origin
 from sardonyx.runs.spread import shown
 
 #: This many assumed parameters are named in place; more are folded away.
@@ -134,6 +135,15 @@ class Group:
     figures: Sequence[Figure | Missing] = ()
     #: Blocks before the figures.
     inner: Sequence[Block] = field(default=())
+
+
+def frame(origin: Origin, version: str) -> list[tuple[str, str]]:
+    """What the head of every page ends with: command, version and commit, the document's date."""
+    commit = origin.said.get("commit")
+    built = f"{version} ({commit[:12]})" if commit else version
+    date = origin.said.get("date", "")[:10]
+    known = (("command", origin.said.get("command", "")), ("Sardonyx", built), ("date", date))
+    return [(name, said) for name, said in known if said]
 
 
 def words(text: str) -> Td:

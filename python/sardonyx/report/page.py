@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from sardonyx import _core
 from sardonyx.draw.figure import Figure, Missing, design_colour
 from sardonyx.papers.claims import ClaimRow, written_claim, written_gap
 from sardonyx.papers.reproduction import BesidePaper, Exhibit
@@ -23,6 +24,7 @@ from sardonyx.report.content import (
     Text,
     Th,
     cell,
+    frame,
     heads_of_words,
     words,
 )
@@ -45,7 +47,7 @@ from sardonyx.runs.measures import (
     written,
 )
 from sardonyx.runs.merging import algorithms
-from sardonyx.runs.origin import Origin
+from sardonyx.runs.origin import Origin, here
 from sardonyx.runs.programs import ACCESSES, BYTES, runtime_ratio, traffic_ratio
 from sardonyx.runs.results import Machine, Results, Run, Trace
 from sardonyx.runs.seeds import said as seeds_of
@@ -76,8 +78,6 @@ def render(
             ("designs", ", ".join(results.designs)),
             *([("seeds", seeds)] if (seeds := seeds_of(results)) else []),
             *workload_summary(results.traces),
-            ("Sardonyx", results.sardonyx),
-            *((name, origin.said[name][:10]) for name in ("date",) if name in origin.said),
         ],
         [
             *([] if set(results.designs) <= OF_THEIR_OWN else _summaries(comparison)),
@@ -95,6 +95,7 @@ def render(
             *unsettled(results),
         ],
         results.machine,
+        (origin, results.sardonyx),
     )
 
 
@@ -122,15 +123,19 @@ def page(
     groups: Sequence[Group],
     notes: Sequence[str] = (),
     machine: Machine | None = None,
+    made: tuple[Origin, str] | None = None,
 ) -> str:
-    """A page about ``subject``: where its figures come from, what it is of, and its sections."""
+    """A page about ``subject``: where its figures come from, what it is of, and its sections.
+
+    ``made`` are its origin and version, if not those of this process.
+    """
     kept, absent = _drawn(groups)
     known = machine.assumed if machine else ()
     return page_of_figures(
         f"Sardonyx: {subject}",
         heading,
         source,
-        facts,
+        [*facts, *frame(*(made or (here(), _core.VERSION)))],
         [note for note in notes if note],
         kept,
         absent,
@@ -230,9 +235,9 @@ def _summary(comparison: Comparison) -> Group:
         for d in designs
     ]
     rows.insert(0, _baseline(comparison, measures))
-    count = len(comparison.workloads)
+    count, one = len(comparison.workloads), len(comparison.workloads) == 1
     legend = (
-        f"Over {count} {'workload' if count == 1 else 'workloads'}. "
+        f"Over {count} {'workload' if one else 'workloads'}. "
         "The baseline's row is absolute: writes to its medium, mean latencies, IPC, p99, energy, "
         "bandwidth. Below it each design stands beside the baseline on the same trace, p99 and "
         "bandwidth in their units. "
@@ -247,6 +252,25 @@ def _summary(comparison: Comparison) -> Group:
     )
     if seeds_of(comparison.results):
         legend += SPREAD
+    return Group(
+        "summary",
+        "Summary",
+        inner=[
+            # The table of a download is the longest: of one trace there is none below.
+            Grid([Th("design"), *heads], rows, "summary" if one else "", "summary", tall=False),
+            Text(legend, "reading"),
+            *_every_trace(comparison, measures, heads),
+        ],
+    )
+
+
+def _every_trace(
+    comparison: Comparison, measures: Sequence[Measure], heads: Sequence[Th]
+) -> list[Block]:
+    """A row a trace and design; of one trace the means above are that."""
+    designs = comparison.beside_baseline
+    if len(comparison.workloads) == 1:
+        return []
     per_trace = [
         Row(
             [
@@ -261,15 +285,7 @@ def _summary(comparison: Comparison) -> Group:
         if comparison.run(w, d)
     ]
     each = Grid([Th("workload"), *heads_of_words("design"), *heads], per_trace, "summary")
-    return Group(
-        "summary",
-        "Summary",
-        inner=[
-            Grid([Th("design"), *heads], rows, kind="summary", tall=False),
-            Text(legend, "reading"),
-            Folded("Every trace", [each], open=True),
-        ],
-    )
+    return [Folded("Every trace", [each], open=True)]
 
 
 def _estimated(found: Estimate, measure: Measure) -> Td:
@@ -489,7 +505,7 @@ def _parameters(results: Results) -> Group:
     inner: Block = Text("These results do not list the machine's parameters.")
     if rows:
         inner = _settings(("parameter", "value"), rows)
-    folded = Folded(f"Machine {results.machine.name}", [inner], open=True)
+    folded = Folded(f"Machine {results.machine.name}", [inner])
     return Group("parameters", "Parameters", inner=[folded])
 
 

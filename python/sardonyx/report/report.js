@@ -93,6 +93,7 @@
   for (const select of document.querySelectorAll("select[data-for]")) {
     select.addEventListener("change", () => {
       chosen.set(select.dataset.for, Number(select.value));
+      select.closest("article").classList.toggle("chosen", Number(select.value) > 0);
       draw(places.find((place) => place.dataset.plot === select.dataset.for));
     });
   }
@@ -114,7 +115,8 @@
   addEventListener("beforeprint", () => {
     before = root.dataset.theme;
     root.dataset.theme = "light";
-    for (const place of places) draw(place, true);
+    // A picture for paper is there already; where the reader chose another view, that is drawn.
+    for (const place of places) if (place.closest(".chosen")) draw(place, true);
   });
   addEventListener("afterprint", () => {
     if (before === undefined) delete root.dataset.theme; else root.dataset.theme = before;
@@ -155,6 +157,22 @@
     bar.append(save);
     table.parentElement.before(bar);
   }
+
+  // What is unfolded gets its width then; a link to a figure unfolds what hides it.
+  for (const more of document.querySelectorAll("details.more")) {
+    more.addEventListener("toggle", () => {
+      if (more.open) for (const place of more.querySelectorAll("[data-plot]")) draw(place);
+    });
+  }
+  const reveal = () => {
+    const more = document.getElementById(location.hash.slice(1))?.closest("details.more");
+    if (more && !more.open) {
+      more.open = true;
+      document.getElementById(location.hash.slice(1)).scrollIntoView();
+    }
+  };
+  addEventListener("hashchange", reveal);
+  reveal();
 
   // Mark in the navigation what is being read.
   const links = new Map([...document.querySelectorAll("nav a.sub")].map((a) => [a.hash.slice(1), a]));

@@ -29,6 +29,19 @@ def commit() -> str | None:
     return place.read_text(encoding="utf-8").strip() if place.is_file() else None
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What results say of themselves; empty where they do not, for they are results all the same.
+
+    ``hashes`` are the SHA-256 of files of traces, designs and machines, by path.
+    """
+
+    said: Mapping[str, str] = field(default_factory=dict)
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    #: The command, and what it was asked.
+    question: Mapping[str, Any] = field(default_factory=dict)
+
+
 def origin(
     traces: Iterable[str | None] = (),
     designs: Iterable[str] = (),
@@ -53,6 +66,14 @@ def origin(
     }
 
 
+def here() -> Origin:
+    """What this process says of itself, but for the time: pages that no document stands behind have
+    the same bytes each time.
+    """
+    said = {"command": shlex.join(["sardonyx", *sys.argv[1:]]), "commit": commit() or ""}
+    return Origin({name: each for name, each in said.items() if each})
+
+
 def classes(designs: Iterable[str]) -> list[dict[str, str]]:
     """Which of the designs are classes in Python, of which file, and the hash of what it held."""
     found = {each.name: each for design in designs for each in layers.parts_of(design)}
@@ -65,19 +86,6 @@ def classes(designs: Iterable[str]) -> list[dict[str, str]]:
 def save(document: dict[str, Any], directory: Path) -> None:
     """Write the origin beside results."""
     write_text(directory / NAME, json.dumps(document, indent=1) + "\n")
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """What results say of themselves; empty where they do not, for they are results all the same.
-
-    ``hashes`` are the SHA-256 of files of traces, designs and machines, by path.
-    """
-
-    said: Mapping[str, str] = field(default_factory=dict)
-    hashes: Mapping[str, str] = field(default_factory=dict)
-    #: The command, and what it was asked.
-    question: Mapping[str, Any] = field(default_factory=dict)
 
 
 def load(directory: Path) -> Origin:
