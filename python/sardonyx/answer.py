@@ -112,8 +112,14 @@ class Answered:
         still.save(self.figures(), Path(path), width, font)
 
     def report(self, path: str | os.PathLike[str]) -> None:
-        """Write its report, one HTML file."""
-        self._having("report").report(self, path)
+        """Write its report, one HTML file: what is printed, if the command draws nothing."""
+        module = module_of(self.command)
+        if hasattr(module, "report"):
+            module.report(self, path)
+            return
+        from sardonyx.report.printed import write
+
+        write(self.command, lambda people: module.tell(people, self), Path(path))
 
     def to_pandas(self) -> pandas.DataFrame:
         """Its rows as a data frame, if it has such; needs pandas."""

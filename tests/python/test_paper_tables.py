@@ -11,8 +11,8 @@ import pytest
 import sardonyx
 from rich.console import Console
 from rich.table import Table as Printed
-from sardonyx._core import SardonyxError
-from sardonyx.answer import Answer
+from sardonyx._core import VERSION, SardonyxError
+from sardonyx.answer import Answer, Listed
 from sardonyx.draw import tables
 from sardonyx.draw.grid import grid, numbers
 from sardonyx.draw.tables import Column, Table
@@ -157,3 +157,24 @@ def test_a_bad_name_is_refused_before_work(
 ) -> None:
     bad_input(sardonyx("compare", trace, *words), said)
     assert core.calls == []
+
+
+def test_a_command_that_draws_nothing_has_a_page_in_the_same_frame(
+    sardonyx: Program, tmp_path: Path
+) -> None:
+    ended = sardonyx("trace", "synth", "rung-60", "t.parquet", "--records", "90")
+    assert ended.status == 0
+    ended = sardonyx("trace", "check", "t.parquet", "--html", "p.html")
+    assert ended.status == 0 and "report: p.html" in ended.out
+    page = Path("p.html").read_text()
+    assert "<h1>Report of trace check</h1>" in page
+    assert "<dt>command</dt><dd>sardonyx trace check t.parquet --html p.html</dd>" in page
+    assert f"<dt>Sardonyx</dt><dd>{VERSION}" in page and "<dt>date</dt>" not in page
+    bad_input(sardonyx("compare", "redis", "--html", "p.html"), "No such option")
+
+
+def test_a_page_has_the_tables_and_the_lines_as_text(tmp_path: Path) -> None:
+    row = {"what": "<b>&", "needed_for": "x", "missing": "</style>"}
+    Listed("doctor", [row]).report(tmp_path / "p.html")
+    page = (tmp_path / "p.html").read_text()
+    assert "&lt;b&gt;&amp;: &lt;/style&gt;" in page and "<b>" not in page and "<table" in page

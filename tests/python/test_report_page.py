@@ -567,7 +567,9 @@ def test_of_one_trace_nothing_is_drawn_twice(tmp_path: Path) -> None:
     for made in figures(comparison):
         assert isinstance(made, Figure)
         names = [str(row[0]) for row in made.table.rows]
-        assert not [name for name in names if re.match("(arithmetic|geometric) mean", name)], made.key
+        assert not [name for name in names if re.match("(arithmetic|geometric) mean", name)], (
+            made.key
+        )
         drawn = [json.dumps(view.data) for view in made.views]
         assert len(set(drawn)) == len(drawn), made.key
 

@@ -112,6 +112,7 @@ def _answer(
 
     targets = [("--table", name) for name in [paper.get("table")] if name is not None]
     targets += [("--figure", name) for name in paper.get("figure", ())]
+    targets += [("--html", name) for name in [paper.get("html")] if name is not None]
     targets += [("--json", to)] if to is not None and to != "-" else []
     _check_targets(targets, question, given)
     _check_figures(command, paper)
@@ -132,6 +133,9 @@ def _answer(
         answer.files.extend(f"table: {name}" for name in answer.save_table(paper["table"]))
     if "figure" in paper:
         _draw(answer, paper)
+    if "html" in paper:
+        answer.report(paper["html"])
+        answer.files.append(f"report: {paper['html']}")
     answer.tell(people)
     if to is not None:
         write_json(to, answer.as_json())

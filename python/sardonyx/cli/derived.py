@@ -46,6 +46,7 @@ PAPER = {
     "figure-width": "The width of figures, as in 84mm. Default: 3.3in.",
     "figure-font": "The size of their type. Default: 8pt.",
 }
+HTML = "Write what is printed as a report, one HTML file."
 
 
 class Command(click.Command):
@@ -56,15 +57,13 @@ class Command(click.Command):
         said, *examples = schema["description"].split("\n\n")
         self.question = {each: schema["properties"][each] for each in schema["order"]}
         self.every = False
+        self.paper = PAPER if COMMANDS[name].page else PAPER | {"html": HTML}
         params = [_param(each, of) for each, of in self.question.items()]
         if COMMANDS[name].document:
             params.append(_option(["--json"], JSON, "FILE"))
-        params += [
-            _option(
-                [f"--{each}"], text, "LENGTH" if "-" in each else "FILE", multiple=each == "figure"
-            )
-            for each, text in PAPER.items()
-        ]
+        for each, text in self.paper.items():
+            word = "LENGTH" if "-" in each else "FILE"
+            params.append(_option([f"--{each}"], text, word, multiple=each == "figure"))
         super().__init__(
             name.split()[-1] if name not in GROUPS else OWN,
             params=params,
@@ -75,7 +74,7 @@ class Command(click.Command):
         self.examples = [each.partition(": ")[2] for each in examples if "Example" in each]
         self.told = [escape(" ".join(each.split())) for each in examples if "Example" not in each]
         self.rare = frozenset(each for each, of in self.question.items() if "rare" in of)
-        self.rare |= {each.replace("-", "_") for each in PAPER}
+        self.rare |= {each.replace("-", "_") for each in self.paper}
         self.command = name
 
     def _settings(self) -> dict[str, Any]:
@@ -98,7 +97,7 @@ class Command(click.Command):
             for name, value in values.items()
             if name in self.question and _said(ctx, name)
         }
-        paper = {each: values[each.replace("-", "_")] for each in PAPER}
+        paper = {each: values[each.replace("-", "_")] for each in self.paper}
         paper = {each: value for each, value in paper.items() if value not in (None, ())}
         run(self.command, self.question, given, values.get("json"), paper)
 

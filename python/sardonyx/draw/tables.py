@@ -145,16 +145,22 @@ def write(tables: Sequence[Table], path: Path) -> list[str]:
 
 def taken(tell: Callable[[Any], None]) -> list[Table]:
     """The tables that ``tell`` prints on a console, each with the lines below it."""
+    return taken_whole(tell)[1]
+
+
+def taken_whole(tell: Callable[[Any], None]) -> tuple[list[str], list[Table]]:
+    """The lines before the first table, and the tables."""
     taker = _Taker(width=WIDE, highlight=False, markup=False, emoji=False, file=StringIO())
     tell(taker)
-    return taker.tables
+    return taker.lines, taker.tables
 
 
 class _Taker(Console):
-    """Keeps tables that are printed on it."""
+    """Keeps tables that are printed on it, and lines."""
 
     def __init__(self, **how: Any) -> None:
         super().__init__(**how)
+        self.lines: list[str] = []
         self.tables: list[Table] = []
 
     def print(self, *objects: Any, **_: Any) -> None:
@@ -167,8 +173,8 @@ class _Taker(Console):
                 self._take(part)
         elif isinstance(each, Printed):
             self.tables.append(_read(each))
-        elif self.tables and (said := _plain(each)):
-            self.tables[-1].notes.append(said)
+        elif said := _plain(each):
+            (self.tables[-1].notes if self.tables else self.lines).append(said)
 
 
 def _read(table: Printed) -> Table:
