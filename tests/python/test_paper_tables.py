@@ -80,6 +80,16 @@ def test_counts_of_all_are_two_columns() -> None:
     assert one("held", "3 of 40", "5/40").csv() == "held,held of\n3,40\n5,40\n"
 
 
+def test_a_unit_that_is_a_letter_of_the_head_is_told() -> None:
+    assert one("times", "2 s", "3 s").csv() == "times (s)\n2\n3\n"
+    assert one("saved %", "2 %").csv() == "saved %\n2\n"
+
+
+def test_an_empty_cell_that_is_no_name_stays_empty() -> None:
+    columns = [Column("a", ["x", ""], False), Column("b", ["y", ""], False)]
+    assert Table("", columns).csv() == "a,b\nx,y\nx,\n"
+
+
 def test_a_name_stands_in_each_of_its_rows_and_is_no_formula() -> None:
     assert one("trace", "=a()", "", "-b", number=False).csv() == "trace\n'=a()\n'=a()\n'-b\n"
 

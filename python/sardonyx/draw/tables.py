@@ -104,7 +104,7 @@ class Table:
         """Its numbers, one a cell and all of a column in one unit, which is in the head; a name
         stands in each of its rows.
         """
-        columns = [part for each in self.columns for part in _apart(each)]
+        columns = [part for at, each in enumerate(self.columns) for part in _apart(each, at == 0)]
         out = StringIO()
         rows = csv.writer(out, lineterminator="\n")
         rows.writerow(_inert(head) for head, _ in columns)
@@ -239,20 +239,27 @@ def _one_unit(column: Column) -> Column:
         if (own := _family(_unit(each))[1]) != size:
             number = f"{_number(number) * own / size:#.3g}".rstrip(".")
         cells.append(cell[: each.start("number")] + number + cell[end:])
-    heads = f"{column.head} ({unit})" if unit and unit not in column.head else column.head
-    return Column(heads.strip(), cells, True)
+    return Column(_headed(column.head, unit), cells, True)
+
+
+def _headed(head: str, unit: str) -> str:
+    """A head with its unit, unless it has it."""
+    there = not unit or re.search(rf"(?<!\w){re.escape(unit)}(?!\w)", head)
+    return head if there else f"{head} ({unit})".strip()
 
 
 #: What a cell may say beside its number, and the head of the column that has it.
 _BESIDE = {"bound": "bound", "half": "±", "on": "better on", "all": "of"}
 
 
-def _apart(column: Column) -> Iterator[tuple[str, list[str]]]:
-    """The columns of CSV: a kind of number each, with its unit in the head."""
+def _apart(column: Column, first: bool) -> Iterator[tuple[str, list[str]]]:
+    """The columns of CSV: a kind of number each, with its unit in the head. A name in the first
+    column is printed once for all of its rows.
+    """
     if not column.numbers:
         last, cells = "", []
         for cell in column.cells:
-            last = cell or last
+            last = cell or (last if first else "")
             cells.append(_inert(last))
         yield column.head, cells
         return
@@ -264,7 +271,7 @@ def _apart(column: Column) -> Iterator[tuple[str, list[str]]]:
     ]
     for base in families or [""]:
         yield (
-            f"{column.head} ({base})".strip() if base and base not in column.head else column.head,
+            _headed(column.head, base),
             [_value(each, base) if each else said for each, said in zip(found, words, strict=True)],
         )
     for part, head in _BESIDE.items():
