@@ -18,7 +18,9 @@ from typing import Any
 from sardonyx import _core
 from sardonyx.answer import module_of
 from sardonyx.api import SHORT
+from sardonyx.api.asked import schema_of
 from sardonyx.api.command import class_of, order_of
+from sardonyx.api.saved import QUESTIONS
 from sardonyx.known import COMMANDS
 
 PACKAGE = Path(__file__).parents[1] / "python/sardonyx"
@@ -113,7 +115,7 @@ Schema = Mapping[str, Any]
 def pages() -> dict[Path, str]:
     """The files and what they hold."""
     questions: dict[str, Schema] = json.loads(_core.questions())
-    commands = {each: json.loads(_core.command(each)) for each in sorted(_core.commands())}
+    commands = {each: schema_of(each) for each in sorted({*_core.commands(), *QUESTIONS})}
     return {
         PACKAGE / "questions.py": HEAD + "".join(f"\n\n{part}" for part in _parts(questions)),
         PACKAGE / "api/asked.pyi": ASKED + _classes(commands),

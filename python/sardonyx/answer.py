@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +20,9 @@ from sardonyx.known import COMMANDS
 
 if TYPE_CHECKING:
     import pandas
+
+#: The question that is answered now: the command and what it is asked, whole.
+ASKED: ContextVar[dict[str, Any] | None] = ContextVar("ASKED", default=None)
 
 #: Statuses beside 0.
 CHECK_FAILED = 1
@@ -40,10 +44,13 @@ class Answered:
     files: list[str]
     errors: Sequence[str] = ()
     shown: Any = None
+    #: Its origin, once it is saved.
+    made: Any = None
+    question: Mapping[str, Any] | None = None
 
     def _set(self, command: str, status: int, notes: Sequence[str], shown: Any) -> None:
         self.command, self.status, self.notes = command, status, list(notes)
-        self.files, self.shown = [], shown
+        self.files, self.shown, self.question = [], shown, ASKED.get()
 
     def __repr__(self) -> str:
         held = ", ".join(self) if isinstance(self, dict) else f"{len(self)} rows"  # type: ignore[arg-type]
@@ -59,9 +66,29 @@ class Answered:
         for line in self.files:
             people.print(line, soft_wrap=True)
 
-    def table(self, width: int = 100) -> str:
-        """What the command line prints of it."""
-        return printed(self.tell, width)
+    def table(self, width: int = 100, form: str = "text") -> str:
+        """What the command line prints of it; as ``latex``, ``markdown`` or ``csv`` its tables."""
+        if form == "text":
+            return printed(self.tell, width)
+        from sardonyx.draw import tables
+
+        writers = {"latex": ".tex", "markdown": ".md", "csv": ".csv"}
+        if form not in writers:
+            raise SardonyxError(f"form {form!r}: is none of text, {', '.join(writers)}")
+        return "\n".join(map(tables.FORMS[writers[form]], self._tables()))
+
+    def save_table(self, path: str | os.PathLike[str]) -> list[str]:
+        """Write its tables to a file that ends in .tex, .md or .csv, and give the files' names:
+        CSV of the second and further tables is beside it, as in ``t-2.csv``.
+        """
+        from sardonyx.draw import tables
+
+        return tables.write(self._tables(), Path(path))
+
+    def _tables(self) -> list[Any]:
+        from sardonyx.draw import tables
+
+        return tables.taken(lambda taker: module_of(self.command).tell(taker, self))
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -70,11 +97,29 @@ class Answered:
 
     def figures(self) -> list[Any]:
         """The figures of its report, each with ``plotly()``."""
-        return [each for group in self._having("report").groups(self) for each in group.figures]
+        groups = self._having("groups").groups(self)
+        return [each for group in groups for each in group.figures if hasattr(each, "views")]
+
+    def save_figure(
+        self, path: str | os.PathLike[str], width: str = "3.3in", font: str = "8pt"
+    ) -> None:
+        """Draw the figure that the file is named after for paper, as its name ends: .pdf or .svg.
+
+        ``write-speedup.pdf`` is the figure of that key, ``wear-2.svg`` the second view of ``wear``.
+        """
+        from sardonyx.draw import still
+
+        still.save(self.figures(), Path(path), width, font)
 
     def report(self, path: str | os.PathLike[str]) -> None:
-        """Write its report, one HTML file."""
-        self._having("report").report(self, path)
+        """Write its report, one HTML file: what is printed, if the command draws nothing."""
+        module = module_of(self.command)
+        if hasattr(module, "report"):
+            module.report(self, path)
+            return
+        from sardonyx.report.printed import write
+
+        write(self.command, lambda people: module.tell(people, self), Path(path))
 
     def to_pandas(self) -> pandas.DataFrame:
         """Its rows as a data frame, if it has such; needs pandas."""
@@ -92,7 +137,9 @@ class Answered:
         with replaced_together(place) as scratch:
             text = json.dumps(self.as_json(), indent=1, allow_nan=False) + "\n"
             (scratch / module.FILE).write_text(text, encoding="utf-8")
-            origin.save(origin.origin(()), scratch)
+            made = origin.origin((), question=self.question)
+            origin.save(made, scratch)
+            self.made = origin.read(made)
             self.report(scratch / "report.html")
         return place / "report.html"
 
@@ -101,7 +148,8 @@ class Answered:
         module = module_of(self.command)
         if not hasattr(module, what):
             raise SardonyxError(
-                f"{self.command}: this answer has its table and its document, and no {what}"
+                f"{self.command}: this answer has its table and its document, and no "
+                f"{'figures' if what == 'groups' else what}"
             )
         return module
 

@@ -36,23 +36,27 @@ class Line:
     logged: bool = True
     #: Whether standard output is another program's, so that ours is standard error.
     aside: bool = False
+    #: Whether an option of its own, or its folder, is for a report.
+    page: bool = False
 
 
 COMMANDS = {
     "trace record": Line("tracing.record", aside=True, logged=False),
-    "trace info": Line("tracing.info"),
+    "trace info": Line("tracing.info", page=True),
     "trace check": Line("tracing.check"),
     "trace convert": Line("tracing.convert"),
     "trace synth": Line("tracing.synth"),
     "trace cut": Line("tracing.cut"),
     "trace mix": Line("tracing.mix"),
-    "compare": Line("simulator.compare"),
-    "report": Line("simulator.report", document=False),
+    "compare": Line("simulator.compare", page=True),
+    "report": Line("simulator.report", document=False, page=True),
     "diff": Line("simulator.diff"),
-    "sweep": Line("simulator.sweep"),
-    "explore": Line("simulator.explore"),
-    "curve": Line("simulator.curve"),
-    "reproduce": Line("simulator.reproduce"),
+    "cite": Line("simulator.cite"),
+    "pack": Line("simulator.pack"),
+    "sweep": Line("simulator.sweep", page=True),
+    "explore": Line("simulator.explore", page=True),
+    "curve": Line("simulator.curve", page=True),
+    "reproduce": Line("simulator.reproduce", page=True),
     "check-host": Line("simulator.check_host"),
     "doctor": Line("simulator.doctor"),
     "designs": Line("simulator.lists"),
@@ -60,7 +64,7 @@ COMMANDS = {
     "recordings": Line("simulator.lists"),
     "machines": Line("simulator.lists"),
     "show": Line("simulator.show"),
-    "crash-test search": Line("crash_tests.search", "recoveries"),
+    "crash-test search": Line("crash_tests.search", "recoveries", page=True),
     "crash-test replay": Line("crash_tests.replay", "recoveries"),
     "crash-test lint": Line("crash_tests.lint"),
     "crash-test files": Line("crash_tests.files", "recoveries"),
@@ -69,12 +73,12 @@ COMMANDS = {
     "crash stages": Line("crashes.stages", ""),
     "crash exhaustive": Line("crashes.exhaustive", ""),
     "crash replay": Line("crashes.replay", ""),
-    "merge": Line("merging.merge", "pages"),
+    "merge": Line("merging.merge", "pages", page=True),
     "merge time": Line("merging.time"),
     "merge watch": Line("merging.watch", "", logged=False),
     "merge generate": Line("merging.generate", document=False),
     "store compare": Line("stores.compare"),
     "store serve": Line("stores.serve", "", logged=False),
     "store check": Line("stores.check", "blocks"),
-    "store estimate": Line("stores.estimate", "B"),
+    "store estimate": Line("stores.estimate", "B", page=True),
 }

@@ -296,6 +296,7 @@ def test_words_of_others_reach_a_terminal_as_text(tmp_path: Path) -> None:
         ("compare", "redis", "--set", f"{HOSTILE}=1"),
         ("report", "r1"),
         ("diff", "r1", "r2"),
+        ("cite", "r1"),
         ("sweep", "hostile.toml"),
         ("check-host", "hostile.csv"),
         ("merge", "run", HOSTILE),

@@ -193,7 +193,7 @@ def test_wear_is_beside_the_baseline() -> None:
 
 def test_a_trace_alone_has_a_page_of_its_own_figures(tmp_path: Path) -> None:
     facts = invented_document(1)["traces"][0]
-    write_trace_report([Trace("redis", Info.of(facts["info"]))], tmp_path / "trace.html", "1")
+    write_trace_report([Trace("redis", Info.of(facts["info"]))], tmp_path / "trace.html")
     text = (tmp_path / "trace.html").read_text()
     articles = re.findall(r'<article id="([^"]+)" class="figure"', text)
     assert articles == ["worth", "duplicates", "locality", "collisions"]
@@ -557,3 +557,27 @@ def test_drawing_is_quick(seen: Seen) -> None:
     drawn_in = seen.state("milliseconds")
     assert drawn_in is not None
     assert float(drawn_in) < 10_000  # 1 to 2 s on an idle machine
+
+
+def test_of_one_trace_nothing_is_drawn_twice(tmp_path: Path) -> None:
+    comparison = compared(invented_document(1))
+    write_report(comparison, tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "Every trace" not in text and '<table data-name="summary"' in text
+    for made in figures(comparison):
+        assert isinstance(made, Figure)
+        names = [str(row[0]) for row in made.table.rows]
+        assert not [name for name in names if re.match("(arithmetic|geometric) mean", name)], (
+            made.key
+        )
+        drawn = [json.dumps(view.data) for view in made.views]
+        assert len(set(drawn)) == len(drawn), made.key
+
+
+def test_a_page_of_the_same_document_has_the_same_bytes(tmp_path: Path) -> None:
+    pages = []
+    for name in ("a.html", "b.html"):
+        facts = invented_document(1)["traces"][0]
+        write_trace_report([Trace("redis", Info.of(facts["info"]))], tmp_path / name)
+        pages.append((tmp_path / name).read_bytes())
+    assert pages[0] == pages[1] and b"<dt>date</dt>" not in pages[0]

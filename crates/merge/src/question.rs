@@ -39,10 +39,10 @@ question! {
         /// A live process; repeatable.
         #[schemars(inner(range(min = 1)))]
         pid: Vec<u32>,
-        /// Live processes: only mappings whose name contains this; repeatable.
+        /// Live processes: mappings whose name contains this.
         #[schemars(extend("requires" = "pid"))]
         mapping: Vec<String>,
-        /// Live processes: only mappings that they have offered for merging, which are all that the kernel merges.
+        /// Live processes: only mappings offered for merging.
         #[schemars(extend("requires" = "pid"))]
         offered: bool,
         /// Live processes: the number of snapshots.

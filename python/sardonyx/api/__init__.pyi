@@ -41,6 +41,12 @@ def check_host(
     path_ns: float = 0.0,
     watch: Watch | None = None,
 ) -> Answer: ...
+def cite(
+    result: Place,
+    *,
+    latex: bool = False,
+    watch: Watch | None = None,
+) -> Answer: ...
 def compare(
     traces: Traces,
     designs: Texts = ("baseline", "dedup-sha1", "dewrite", "esd"),
@@ -379,6 +385,12 @@ def merge_watch(
     memory: int | str = 67_108_864,
     pass_in: int = 200,
     at_most: int = 70,
+    watch: Watch | None = None,
+) -> Answer: ...
+def pack(
+    result: Place,
+    *,
+    out: Text,
     watch: Watch | None = None,
 ) -> Answer: ...
 def programs(

@@ -1,4 +1,4 @@
-"""What each command is asked, whole: made of what Rust declares, and no source here.
+"""What each command is asked, whole: made of what Rust declares (few: ``saved``), no source here.
 
 Type checkers read ``asked.pyi``, which has a class for each command; at run time they are one.
 """
@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from sardonyx import _core
+from sardonyx.api.saved import QUESTIONS, completed
 
 
 class Asked(SimpleNamespace):
@@ -37,7 +38,9 @@ def __getattr__(name: str) -> type[Asked]:
 
 @cache
 def schema_of(command: str) -> dict[str, Any]:
-    """What Rust declares of a command: ``properties``, whose ``order`` is beside them."""
+    """What is declared of a command: ``properties``, whose ``order`` is beside them."""
+    if command in QUESTIONS:
+        return QUESTIONS[command]
     schema: dict[str, Any] = json.loads(_core.command(command))
     return schema
 
@@ -45,7 +48,8 @@ def schema_of(command: str) -> dict[str, Any]:
 def whole(command: str, given: str) -> Asked:
     """The question, checked and completed; ``SardonyxError`` says what of it cannot be asked."""
     fields = schema_of(command)["properties"]
-    document = json.loads(_core.asked(command, given))
+    here = command in QUESTIONS
+    document = completed(command, given) if here else json.loads(_core.asked(command, given))
     held = {name: _held(value, fields[name]) for name, value in document.items()}
     return Asked(command=command, **held)
 

@@ -17,6 +17,10 @@ class CheckHost(Asked):
     clocks: float
     path_ns: float
 
+class Cite(Asked):
+    result: Path
+    latex: bool
+
 class Compare(Asked):
     traces: tuple[str, ...]
     designs: tuple[str, ...]
@@ -316,6 +320,10 @@ class MergeWatch(Asked):
     memory: int
     pass_in: int
     at_most: int
+
+class Pack(Asked):
+    result: Path
+    out: Path
 
 class Programs(Asked): ...
 class Recordings(Asked): ...

@@ -21,7 +21,7 @@ from typing import Any
 
 from sardonyx import _core, places
 from sardonyx._core import SardonyxError
-from sardonyx.answer import UNREADABLE, module_of
+from sardonyx.answer import ASKED, UNREADABLE, module_of
 from sardonyx.api.asked import schema_of, whole
 from sardonyx.files import FileError
 from sardonyx.known import COMMANDS
@@ -144,7 +144,16 @@ def ask(
 
     With ``out`` it is kept there; ``anew`` keeps it in a new folder if the command has one.
     """
-    asked, module = whole(command, json.dumps(given, default=_number)), module_of(command)
+    asked = whole(command, json.dumps(given, default=_number))
+    held = ASKED.set(json.loads(asked.json()) | {"command": command})
+    try:
+        return _asked(command, asked, watch, anew=anew)
+    finally:
+        ASKED.reset(held)
+
+
+def _asked(command: str, asked: Any, watch: Watch | None, *, anew: bool) -> Any:
+    module = module_of(command)
     new = anew and hasattr(module, "place") and asked.out is None
     folder = module.place(asked) if new else getattr(asked, "out", None)
     if folder is None or not hasattr(module, "FILE"):

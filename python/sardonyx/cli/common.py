@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sardonyx._core import SardonyxError, WrongRead
+from sardonyx.answer import module_of
 from sardonyx.cli.terminal import Terminal, discard, visible
 from sardonyx.files import FileError, check_target, write_text
 from sardonyx.known import COMMANDS
@@ -86,21 +87,35 @@ def errors_as_lines() -> Iterator[None]:
 
 
 def run(
-    command: str, question: Mapping[str, Any], given: Mapping[str, Any], to: str | None
+    command: str,
+    question: Mapping[str, Any],
+    given: Mapping[str, Any],
+    to: str | None,
+    paper: Mapping[str, Any],
 ) -> None:
-    """Answer what is given of a command's question: its document goes ``to`` a file or to ``-``."""
+    """Answer what is given of a command's question: its document goes ``to`` a file or to ``-``,
+    what a ``paper`` takes of it to files by option.
+    """
     with errors_as_lines():
-        _answer(command, question, given, to)
+        _answer(command, question, given, to, paper)
 
 
 def _answer(
-    command: str, question: Mapping[str, Any], given: Mapping[str, Any], to: str | None
+    command: str,
+    question: Mapping[str, Any],
+    given: Mapping[str, Any],
+    to: str | None,
+    paper: Mapping[str, Any],
 ) -> None:
     from sardonyx.api.command import ask
     from sardonyx.cli.progress import Watcher
 
-    if to is not None and to != "-":
-        _check_json_target(to, question, given)
+    targets = [("--table", name) for name in [paper.get("table")] if name is not None]
+    targets += [("--figure", name) for name in paper.get("figure", ())]
+    targets += [("--html", name) for name in [paper.get("html")] if name is not None]
+    targets += [("--json", to)] if to is not None and to != "-" else []
+    _check_targets(targets, question, given)
+    _check_figures(command, paper)
     line = COMMANDS[command]
     people = err if line.aside else for_people(to)
     try:
@@ -114,6 +129,13 @@ def _answer(
         note(each)
     for each in answer.errors:
         fail(each)
+    if "table" in paper:
+        answer.files.extend(f"table: {name}" for name in answer.save_table(paper["table"]))
+    if "figure" in paper:
+        _draw(answer, paper)
+    if "html" in paper:
+        answer.report(paper["html"])
+        answer.files.append(f"report: {paper['html']}")
     answer.tell(people)
     if to is not None:
         write_json(to, answer.as_json())
@@ -121,20 +143,60 @@ def _answer(
         raise Exit(answer.status)
 
 
-def _check_json_target(to: str, question: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    """An error unless the file of ``--json`` can be written later, is none that the arguments name,
-    and none that an option is to write.
+def _check_targets(
+    targets: Sequence[tuple[str, str]], question: Mapping[str, Any], given: Mapping[str, Any]
+) -> None:
+    """An error unless each file of an option can be written later, is none that the arguments name,
+    and none that another option is to write.
     """
-    if not to:
-        raise SardonyxError("--json: the name is empty; name a file, or - for the output")
     words = [given.get(name, ()) for name, of in question.items() if "argument" in of]
     texts = [each for word in words for each in ([word] if isinstance(word, str) else word)]
     sources = [each for each in map(path_of, texts) if Path(each).is_file()]
-    check_target(Path(to), sources, "--json ", "a file, or - for the output")
-    for name, of in question.items():
-        file = of.get("format") == "path" and given.get(name)
-        if file and os.path.realpath(file) == os.path.realpath(to):
-            raise SardonyxError(f"--json {to}: and {file} are one file; name another")
+    others = [given[name] for name, of in question.items() if of.get("format") == "path"
+              and given.get(name)]  # fmt: skip
+    for option, to in targets:
+        what = "a file, or - for the output" if option == "--json" else "a file"
+        if not to:
+            raise SardonyxError(f"{option}: the name is empty; name {what}")
+        if option == "--table":
+            from sardonyx.draw.tables import form_of
+
+            form_of(Path(to), "--table ")
+        elif option == "--figure":
+            from sardonyx.draw.still import check
+
+            check(Path(to), "--figure ")
+        check_target(Path(to), sources, f"{option} ", what)
+        for file in others:
+            if os.path.realpath(file) == os.path.realpath(to):
+                raise SardonyxError(f"{option} {to}: and {file} are one file; name another")
+        others.append(to)
+
+
+def _check_figures(command: str, paper: Mapping[str, Any]) -> None:
+    """An error unless the command has figures, and their lengths are lengths."""
+    if "figure" in paper and not hasattr(module_of(command), "groups"):
+        raise SardonyxError(
+            f"--figure {paper['figure'][0]}: {command} draws none; sardonyx report DIR draws those "
+            "of what compare, reproduce and sweep wrote"
+        )
+    for name in ("figure-width", "figure-font"):
+        if name in paper:
+            from sardonyx.draw.still import points
+
+            points(paper[name], f"--{name}")
+            if "figure" not in paper:
+                raise SardonyxError(f"--{name}: does nothing without --figure; leave it out")
+
+
+def _draw(answer: Any, paper: Mapping[str, Any]) -> None:
+    from sardonyx.draw.still import USUAL, save
+
+    figures = answer.figures()
+    width, font = paper.get("figure-width", USUAL), paper.get("figure-font", "8pt")
+    for name in paper["figure"]:
+        save(figures, Path(name), width, font, "--figure ")
+        answer.files.append(f"figure: {name}")
 
 
 def write_json(target: str, document: Mapping[str, Any] | Sequence[Any]) -> None:

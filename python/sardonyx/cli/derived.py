@@ -1,8 +1,8 @@
 """Commands as the command line has them, each made of what Rust declares of its question.
 
 An option is a field of the question: its name, kind, range, default and help are the field's.
-Beside them stands ``--json``, which is of every answer that has a document. Left out: checks, which
-are the question's own, and the work (``sardonyx.api``).
+Beside them stand ``--json``, which is of every answer that has a document, and what a paper takes
+of it (``PAPER``). Left out: checks, which are the question's own, and the work (``sardonyx.api``).
 """
 
 from __future__ import annotations
@@ -37,6 +37,17 @@ OWN = "run"
 MEANT = {"crash": "run", "crash-test": "search"}
 JSON = "Write the same numbers as JSON to this file, or to standard output for -."
 
+#: What a paper takes of an answer.
+PAPER = {
+    "table": "Write the tables to this file, as its name ends: .tex (LaTeX, booktabs), .md, or "
+    ".csv of numbers, each further table to NAME-2.csv and so on.",
+    "figure": "Draw the figure that the file is named after, as in write-speedup.pdf or wear-2.svg "
+    "(its second view); a wrong name lists all; repeatable.",
+    "figure-width": "The width of figures, as in 84mm. Default: 3.3in.",
+    "figure-font": "The size of their type. Default: 8pt.",
+}
+HTML = "Write what is printed as a report, one HTML file."
+
 
 class Command(click.Command):
     """A command whose help is one screen, and all of it with ``--help-all``."""
@@ -46,9 +57,13 @@ class Command(click.Command):
         said, *examples = schema["description"].split("\n\n")
         self.question = {each: schema["properties"][each] for each in schema["order"]}
         self.every = False
+        self.paper = PAPER if COMMANDS[name].page else PAPER | {"html": HTML}
         params = [_param(each, of) for each, of in self.question.items()]
         if COMMANDS[name].document:
             params.append(_option(["--json"], JSON, "FILE"))
+        for each, text in self.paper.items():
+            word = "LENGTH" if "-" in each else "FILE"
+            params.append(_option([f"--{each}"], text, word, multiple=each == "figure"))
         super().__init__(
             name.split()[-1] if name not in GROUPS else OWN,
             params=params,
@@ -59,6 +74,7 @@ class Command(click.Command):
         self.examples = [each.partition(": ")[2] for each in examples if "Example" in each]
         self.told = [escape(" ".join(each.split())) for each in examples if "Example" not in each]
         self.rare = frozenset(each for each, of in self.question.items() if "rare" in of)
+        self.rare |= {each.replace("-", "_") for each in self.paper}
         self.command = name
 
     def _settings(self) -> dict[str, Any]:
@@ -81,7 +97,9 @@ class Command(click.Command):
             for name, value in values.items()
             if name in self.question and _said(ctx, name)
         }
-        run(self.command, self.question, given, values.get("json"))
+        paper = {each: values[each.replace("-", "_")] for each in self.paper}
+        paper = {each: value for each, value in paper.items() if value not in (None, ())}
+        run(self.command, self.question, given, values.get("json"), paper)
 
 
 class Group(click.Group):

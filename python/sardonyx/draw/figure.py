@@ -153,6 +153,12 @@ class Figure(Head):
         chosen = self.views[view]
         return go.Figure(data=chosen.data, layout=chosen.layout)
 
+    def svg(self, view: int = 0, width: float = 238, size: float = 8) -> str:
+        """One view as an SVG for paper, of this width and with type of this size, in points."""
+        from sardonyx.draw.still import still
+
+        return still(self.views[view], self.title, width, size).svg()
+
 
 class Series:
     """Figures over named groups and their mean, along a plot's axis and in its table."""
@@ -160,6 +166,7 @@ class Series:
     def __init__(
         self, heading: str, names: Sequence[str], kind: Mean | None = "arithmetic"
     ) -> None:
+        kind = kind if len(names) > 1 else None  # the mean of one is that one
         self._kind = kind
         means = [] if kind is None else [f"{kind} mean"]
         self.axis: list[Any] = list(map(label, names))

@@ -41,7 +41,7 @@ def groups(answer: dict[str, Any]) -> list[Any]:
 
 def report(answer: dict[str, Any], path: str | os.PathLike[str]) -> None:
     """Write its report."""
-    write_merge_report(answer, path)
+    write_merge_report(answer, path, getattr(answer, "made", None))
 
 
 def _size(pages: float) -> str:

@@ -60,6 +60,7 @@ def _figure(
         return head.missing(
             "This needs a sweep of the cache's size: `sardonyx reproduce esd` runs it.",
         )
+    several = len(traces) > 1
     rows: list[list[Cell]] = []
     curves: dict[str, dict[str, list[float | None]]] = {t: {} for t in traces}
     means: dict[str, list[float | None]] = {}
@@ -71,11 +72,12 @@ def _figure(
             rows.append([f"{trace}, {name}", *curve])
         columns = zip(*(curve[name] for curve in curves.values()), strict=True)
         means[name] = [arithmetic_mean(column) for column in columns]
-        rows.append([f"arithmetic mean, {name}", *means[name]])
+        if several:
+            rows.append([f"arithmetic mean, {name}", *means[name]])
     names = [_size(size) for size in sizes]
     views = [
         Curves(view, names, lines, "hit rate").view("size")
-        for view, lines in {"mean of all traces": means, **curves}.items()
+        for view, lines in ({"mean of all traces": means} | curves if several else curves).items()
     ]
     return head.figure(
         shows,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from sardonyx.draw.figure import Cell, Figure, Missing
 from sardonyx.runs.measures import written
+from sardonyx.runs.origin import Origin
+from sardonyx.runs.spread import shown
 
 #: This many assumed parameters are named in place; more are folded away.
 FEW = 4
@@ -15,7 +17,8 @@ FEW = 4
 
 @dataclass(frozen=True, slots=True)
 class Td:
-    """A cell. With ``head`` it names its row; ``number`` is what a download has for it.
+    """A cell. With ``head`` it names its row; ``number`` is what a download has for it, in a column
+    of its ``unit``, and ``half`` half of its interval.
 
     ``as_`` is code, strong or missing; ``rests`` are the assumed parameters behind the value.
     """
@@ -24,6 +27,8 @@ class Td:
     kind: str = ""
     head: bool = False
     number: str | None = None
+    unit: str = ""
+    half: str | None = None
     as_: str = ""
     swatch: str = ""
     rests: Sequence[str] = ()
@@ -132,6 +137,15 @@ class Group:
     inner: Sequence[Block] = field(default=())
 
 
+def frame(origin: Origin, version: str) -> list[tuple[str, str]]:
+    """What the head of every page ends with: command, version and commit, the document's date."""
+    commit = origin.said.get("commit")
+    built = f"{version} ({commit[:12]})" if commit else version
+    date = origin.said.get("date", "")[:10]
+    known = (("command", origin.said.get("command", "")), ("Sardonyx", built), ("date", date))
+    return [(name, said) for name, said in known if said]
+
+
 def words(text: str) -> Td:
     """A cell of text."""
     return Td(text, "name")
@@ -142,14 +156,25 @@ def heads_of_words(*texts: str) -> list[Th]:
     return [Th(text, "name") for text in texts]
 
 
-def cell(value: Cell, unit: str) -> Td:
-    """A cell of a figure's table."""
+#: Units as a download names them: its numbers are not scaled for people.
+UNITS = {"%": "share", "x": "×", "nj": "nJ", "number": ""}
+
+
+def cell(value: Cell, unit: str, half: float | None = None, **more: Any) -> Td:
+    """A cell of a table of figures, with half of its interval if there is one."""
     if isinstance(value, str):
         return Td(value, head=True)
     if value is None:
-        return Td("–", number="")
+        return Td("–", number="", **more)
     small = unit == "%" and 0 < abs(value) < 0.01
-    return Td(f"{100 * value:.3g} %" if small else written(value, unit), number=repr(value))
+    return Td(
+        f"{100 * value:.3g} %" if small else written(value, unit),
+        number=repr(value),
+        unit=UNITS.get(unit, unit),
+        half=None if half is None else repr(half),
+        beside=shown(half, value, unit),
+        **more,
+    )
 
 
 def figures_of(figure: Figure) -> Grid:

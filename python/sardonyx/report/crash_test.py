@@ -19,10 +19,12 @@ from sardonyx.report.content import (
     Text,
     Timeline,
     Verbatim,
+    frame,
     heads_of_words,
     words,
 )
 from sardonyx.report.markup import plain_page
+from sardonyx.runs.origin import here
 
 #: Pixels of an event, of a line of the pool, and of the names at the left and above.
 STEP = 15
@@ -74,7 +76,7 @@ def render(found: dict[str, Any], version: str) -> str:
             ),
             ("plan", "all of it" if found["finished"] else f"left: {left}"),
             *_oracle(found["oracle"]),
-            ("Sardonyx", version),
+            *frame(here(), version),
         ],
         groups=groups,
     )

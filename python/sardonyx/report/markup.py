@@ -33,6 +33,10 @@ Facts: TypeAlias = Iterable[tuple[str, str]]
 #: Plotly's build with only bars and lines, a quarter of the whole: npm's plotly.js-basic-dist-min,
 #: of the version that the Python package has, gzipped.
 PLOTLY = "plotly-basic.min.js.gz"
+#: A page of more figures than this shows one in each of the first sections, and folds the rest.
+FIGURES, SECTIONS = 6, 4
+#: The width and the size of type, in points, of a picture for paper.
+STILL = (520, 9)
 _ESCAPES = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;"},
 )
@@ -72,8 +76,14 @@ def page_of_figures(
         )
         for group in groups
     )
+    many = sum(map(len, drawn.values())) > FIGURES
+    first = [group.key for group in groups if drawn[group.key]][:SECTIONS]
     sections = "".join(
-        _section(group, blocks(group.inner) + "".join(_drawn(f, values) for f in drawn[group.key]))
+        _section(
+            group,
+            blocks(group.inner)
+            + _figures(drawn[group.key], values, group.key in first if many else len(groups)),
+        )
         for group in groups
     )
     if absent:
@@ -98,9 +108,10 @@ def page_of_figures(
         allowed="script-src 'unsafe-inline'; img-src data: blob:; ",
         buttons='<button type="button" id="theme" title="Light, dark, or as the system says">'
         "Theme: system</button>\n",
-        head="<noscript><style>.plot, .choose, #theme { display: none }</style></noscript>\n",
-        scripts='<noscript><p class="note">Plots need JavaScript; below each figure is a table of '
-        "what it shows.</p></noscript>\n"
+        head="<noscript><style>.plot, .choose, #theme { display: none } .still { display: block }"
+        "</style></noscript>\n",
+        scripts='<noscript><p class="note">Pictures are still without JavaScript; below each is a '
+        "table of all that it shows.</p></noscript>\n"
         f'<script type="application/json" id="plots">{_embedded(plots)}</script>\n'
         f"<script>{plotly()}</script>\n<script>\n{_resource('report.js')}\n</script>\n",
     )
@@ -227,6 +238,8 @@ def _row(row: Row) -> str:
 def _cell(td: Td) -> str:
     tag, scope = ("th", ' scope="row"') if td.head else ("td", "")
     number = "" if td.number is None else f' data-v="{esc(td.number)}"'
+    number += _attribute("data-u", td.unit)
+    number += "" if td.half is None else f' data-half="{esc(td.half)}"'
     swatch = f'<i class="swatch" style="background:{esc(td.swatch)}"></i>' if td.swatch else ""
     small = f"<small>{esc(td.small)}</small>" if td.small else ""
     lines = "".join(f"<li>{esc(line)}</li>" for line in td.listed)
@@ -253,6 +266,19 @@ def _dagger(names: Sequence[str]) -> str:
     listed = f": {esc(', '.join(names))}" if len(names) <= FEW else ""
     title = f"Rests on {len(names)} assumed parameters{listed}"
     return f'<a class="dagger" href="#assumed" title="{title}">†</a>'
+
+
+def _figures(figures: Sequence[Figure], values: Mapping[str, str], shown: int) -> str:
+    """A section's figures: so many, and a line that unfolds the others."""
+    parts = [_drawn(each, values) for each in figures]
+    if len(parts) <= shown:
+        return "".join(parts)
+    names = esc(", ".join(each.title for each in figures[shown:]))
+    count = f"{len(parts) - shown}{' more' * bool(shown)} figure{'s' * (len(parts) - shown > 1)}"
+    return (
+        f'{"".join(parts[:shown])}<details class="more"><summary>{count}: {names}</summary>'
+        f"{''.join(parts[shown:])}</details>"
+    )
 
 
 def _drawn(figure: Figure, values: Mapping[str, str]) -> str:
@@ -286,6 +312,7 @@ def _drawn(figure: Figure, values: Mapping[str, str]) -> str:
         f"{choose}</header><p>{esc(figure.shows)}</p>"
         f'<div class="plot" data-plot="{key}" style="min-height:{esc(height)}px" role="figure" '
         f'aria-label="{title}; its figures are in the table below"></div>'
+        f'<div class="still">{figure.svg(0, *STILL)}</div>'
         f'<p class="reading">{esc(figure.reading)}</p>{rests}'
         f"<details><summary>Figures as a table</summary>{_grid(figures_of(figure))}</details>"
         "</article>"

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from sardonyx import _core
 from sardonyx.draw.figure import Figure, Missing, design_colour
 from sardonyx.papers.claims import ClaimRow, written_claim, written_gap
 from sardonyx.papers.reproduction import BesidePaper, Exhibit
@@ -23,6 +24,7 @@ from sardonyx.report.content import (
     Text,
     Th,
     cell,
+    frame,
     heads_of_words,
     words,
 )
@@ -46,12 +48,12 @@ from sardonyx.runs.measures import (
     written,
 )
 from sardonyx.runs.merging import algorithms
-from sardonyx.runs.origin import Origin
+from sardonyx.runs.origin import Origin, here
 from sardonyx.runs.programs import ACCESSES, BYTES, runtime_ratio, traffic_ratio
 from sardonyx.runs.results import Machine, Results, Run
 from sardonyx.runs.seeds import said as seeds_of
 from sardonyx.runs.sensitivity import MEAN
-from sardonyx.runs.spread import Estimate, shown
+from sardonyx.runs.spread import Estimate
 
 #: The design that programs are compared with.
 PLAIN = "no-encryption"
@@ -77,8 +79,6 @@ def render(
             ("designs", ", ".join(results.designs)),
             *([("seeds", seeds)] if (seeds := seeds_of(results)) else []),
             *workload_summary(results.traces),
-            ("Sardonyx", results.sardonyx),
-            *((name, origin.said[name][:10]) for name in ("date",) if name in origin.said),
         ],
         [
             *([] if set(results.designs) <= OF_THEIR_OWN else _summaries(comparison)),
@@ -96,6 +96,7 @@ def render(
             *unsettled(results),
         ],
         results.machine,
+        (origin, results.sardonyx),
     )
 
 
@@ -123,15 +124,19 @@ def page(
     groups: Sequence[Group],
     notes: Sequence[str] = (),
     machine: Machine | None = None,
+    made: tuple[Origin, str] | None = None,
 ) -> str:
-    """A page about ``subject``: where its figures come from, what it is of, and its sections."""
+    """A page about ``subject``: where its figures come from, what it is of, and its sections.
+
+    ``made`` are its origin and version, if not those of this process.
+    """
     kept, absent = _drawn(groups)
     known = machine.assumed if machine else ()
     return page_of_figures(
         f"Sardonyx: {subject}",
         heading,
         source,
-        facts,
+        [*facts, *frame(*(made or (here(), _core.VERSION)))],
         [note for note in notes if note],
         kept,
         absent,
@@ -170,13 +175,13 @@ def _summary_of_programs(comparison: Comparison) -> list[Group]:
         "accesses written": traffic_ratio(ACCESSES),
     }
 
-    def cell(of: Two, design: str) -> Td:
+    def beside(of: Two, design: str) -> Td:
         a, b = ({"design": name, "cores": cores} for name in (design, PLAIN))
         value, half = programs.estimated_mean(of, a, b)
-        return Td(written(value, "x"), beside=shown(half, value, "x"))
+        return cell(value, "x", half)
 
     rows = [
-        Row([_design(d, comparison, head=True), *(cell(of, d) for of in columns.values())])
+        Row([_design(d, comparison, head=True), *(beside(of, d) for of in columns.values())])
         for d in programs.designs
         if d != PLAIN
     ]
@@ -216,11 +221,12 @@ def _summary(comparison: Comparison) -> Group:
             [
                 _design(d, comparison, head=True),
                 *(
-                    Td(
-                        written(v, m.unit),
-                        "best" if len(designs) > 1 and v is not None and v == top else "",
+                    cell(
+                        v,
+                        m.unit,
+                        half,
+                        kind="best" if len(designs) > 1 and v is not None and v == top else "",
                         rests=rests[d, m.key],
-                        beside=shown(half, v, m.unit),
                         small=_p99_ratio(comparison, m, d),
                     )
                     for (v, half), m, top in zip(estimates[d], measures, best, strict=True)
@@ -230,9 +236,9 @@ def _summary(comparison: Comparison) -> Group:
         for d in designs
     ]
     rows.insert(0, _baseline(comparison, measures))
-    count = len(comparison.workloads)
+    count, one = len(comparison.workloads), len(comparison.workloads) == 1
     legend = (
-        f"Over {count} {'workload' if count == 1 else 'workloads'}. "
+        f"Over {count} {'workload' if one else 'workloads'}. "
         "The baseline's row is absolute: writes to its medium, mean latencies, IPC, p99, energy, "
         "bandwidth. Below it each design stands beside the baseline on the same trace, p99 and "
         "bandwidth in their units. "
@@ -247,10 +253,29 @@ def _summary(comparison: Comparison) -> Group:
     )
     if seeds_of(comparison.results):
         legend += SPREAD
+    return Group(
+        "summary",
+        "Summary",
+        inner=[
+            # The table of a download is the longest: of one trace there is none below.
+            Grid([Th("design"), *heads], rows, "summary" if one else "", "summary", tall=False),
+            Text(legend, "reading"),
+            *_every_trace(comparison, measures, heads),
+        ],
+    )
+
+
+def _every_trace(
+    comparison: Comparison, measures: Sequence[Measure], heads: Sequence[Th]
+) -> list[Block]:
+    """A row a trace and design; of one trace the means above are that."""
+    designs = comparison.beside_baseline
+    if len(comparison.workloads) == 1:
+        return []
     per_trace = [
         Row(
             [
-                Td(w if d == designs[0] else "", head=True),
+                Td(w if d == designs[0] else "", head=True, number=w),
                 _design(d, comparison),
                 *(_estimated(comparison.estimate(m.of, w, d, BASELINE), m) for m in measures),
             ],
@@ -261,21 +286,11 @@ def _summary(comparison: Comparison) -> Group:
         if comparison.run(w, d)
     ]
     each = Grid([Th("workload"), *heads_of_words("design"), *heads], per_trace, "summary")
-    return Group(
-        "summary",
-        "Summary",
-        inner=[
-            Grid([Th("design"), *heads], rows, kind="summary", tall=False),
-            Text(legend, "reading"),
-            Folded("Every trace", [each], open=True),
-        ],
-    )
+    return [Folded("Every trace", [each], open=True)]
 
 
 def _estimated(found: Estimate, measure: Measure) -> Td:
-    return Td(
-        written(found.value, measure.unit), beside=shown(found.half, found.value, measure.unit)
-    )
+    return cell(found.value, measure.unit, found.half)
 
 
 def _baseline(comparison: Comparison, measures: Sequence[Measure]) -> Row:
@@ -288,11 +303,10 @@ def _baseline(comparison: Comparison, measures: Sequence[Measure]) -> Row:
 def _own(runs: Sequence[Run], measure: Measure, tried: bool) -> Td:
     """A design's own figure; ``tried`` if it is known what turns, and no own figure does."""
     value = geometric_mean(run.metric(measure.base) for run in runs) if measure.base else None
-    if value is None:
-        return Td(written(value, ""))
-    text = written(value, measure.base_unit) if measure.base_unit else f"{value:.3g}"
-    marked = measure.aspect in HANGING and not tried
-    return Td(text, rests=assumed_by(runs, measure.aspect) if marked else ())
+    marked = measure.aspect in HANGING and not tried and value is not None
+    rests = assumed_by(runs, measure.aspect) if marked else ()
+    found = cell(value, measure.base_unit, rests=rests)
+    return found if measure.base_unit or value is None else replace(found, text=f"{value:.3g}")
 
 
 def _absolute(comparison: Comparison) -> Grid:
@@ -358,17 +372,25 @@ def claims(rows: Sequence[ClaimRow]) -> list[Block]:
     for row in rows:
         gap, relative = written_gap(row)
         claim = row.claim
-        ours = Td("none", as_="missing")
+        ours = Td("none", as_="missing", number="")
+        unit = {"%": "share", "pp": "share", "x": "×", "": ""}[row.unit]
+        paper = Td(row.reported)
+        if not row.reported.startswith(("≥", "≤", ">")):
+            paper = Td(row.reported, number=repr(row.claim.value), unit=unit)
         if row.ours is not None:
-            text = written_claim(row.ours, row.unit)
-            ours = Td(text, as_="strong", rests=row.assumed)
+            text, number = written_claim(row.ours, row.unit), repr(row.ours)
+            ours = Td(text, number=number, unit=unit, as_="strong", rests=row.assumed)
         readings = [
             f"{name}: {written_claim(value, row.reading_unit)}"
             for name, value in row.readings.items()
         ]
         what = Td(claim.metric.replace("_", " "), "name", small=f"{claim.design}, {claim.stat}")
         note = Td(row.reason or row.note, "name why", listed=readings)
-        figures = [Td(row.reported), ours, Td(gap), Td(relative)]
+        gaps = [
+            Td(text, number="" if value is None else repr(value), unit=unit)
+            for text, value, unit in ((gap, row.gap, unit), (relative, row.relative_gap, "share"))
+        ]
+        figures = [paper, ours, *gaps]
         cells = [words(claim.where), what, *figures, words(row.verdict), note]
         body.append(Row(cells))
     left = ("where", "what", "judged", "definition")
@@ -484,7 +506,7 @@ def _parameters(results: Results) -> Group:
     inner: Block = Text("These results do not list the machine's parameters.")
     if rows:
         inner = _settings(("parameter", "value"), rows)
-    folded = Folded(f"Machine {results.machine.name}", [inner], open=True)
+    folded = Folded(f"Machine {results.machine.name}", [inner])
     return Group("parameters", "Parameters", inner=[folded])
 
 

@@ -254,9 +254,11 @@ def latency_by_cause(comparison: Comparison) -> Figure | Missing:
         rows.append([f"arithmetic mean, {design}", *means[design]])
         names = [*map(label, comparison.workloads), "<b>mean</b>"]
         views.append(_by_cause(design, causes, names, [*cells, means[design]]))
-    overview = _by_cause(
-        "mean of all traces", causes, list(map(label, designs)), list(means.values()), bargap=0.5
-    )
+    whole = "mean of all traces"
+    if len(comparison.workloads) == 1:  # the mean is the trace's
+        (whole,), views = comparison.workloads, []
+        rows = [row for row in rows if not str(row[0]).startswith("arithmetic mean")]
+    overview = _by_cause(whole, causes, list(map(label, designs)), list(means.values()), bargap=0.5)
     return head.figure(
         "Every nanosecond of a write's latency is booked under the cause on its critical path; a "
         "bar shows each cause's share.",

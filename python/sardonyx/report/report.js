@@ -93,6 +93,7 @@
   for (const select of document.querySelectorAll("select[data-for]")) {
     select.addEventListener("change", () => {
       chosen.set(select.dataset.for, Number(select.value));
+      select.closest("article").classList.toggle("chosen", Number(select.value) > 0);
       draw(places.find((place) => place.dataset.plot === select.dataset.for));
     });
   }
@@ -114,7 +115,8 @@
   addEventListener("beforeprint", () => {
     before = root.dataset.theme;
     root.dataset.theme = "light";
-    for (const place of places) draw(place, true);
+    // A picture for paper is there already; where the reader chose another view, that is drawn.
+    for (const place of places) if (place.closest(".chosen")) draw(place, true);
   });
   addEventListener("afterprint", () => {
     if (before === undefined) delete root.dataset.theme; else root.dataset.theme = before;
@@ -132,8 +134,20 @@
       const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
       // A name that begins so would be a formula of the spreadsheet that opens the file.
       const inert = (text) => (/^[=+\-@\t\r]/.test(text) && isNaN(text) ? `'${text}` : text);
-      const lines = [...table.rows].map((row) =>
-        [...row.cells].map((cell) => quoted(cell.dataset.v ?? inert(cell.innerText.trim()))).join(","));
+      const said = (cell) => inert(cell.dataset.v ?? [...cell.childNodes]
+        .filter((node) => node.className !== "sign").map((node) => node.textContent).join("").trim());
+      // A column of a table is one of each unit in it, then one of halves of intervals.
+      const rows = [...table.rows].map((row) => [...row.cells]);
+      const columns = rows[0].flatMap((head, at) => {
+        const cells = rows.slice(1).map((row) => row[at]);
+        const units = new Set(cells.filter((cell) => cell.dataset.v).map((cell) => cell.dataset.u ?? ""));
+        if (!units.size) return [[said(head), ...cells.map(said)]];
+        const found = [...units].map((unit) => [unit ? `${said(head)} (${unit})` : said(head),
+          ...cells.map((cell) => (!cell.dataset.v || (cell.dataset.u ?? "") === unit ? said(cell) : ""))]);
+        if (!cells.some((cell) => cell.dataset.half)) return found;
+        return [...found, [`${said(head)} ±`, ...cells.map((cell) => cell.dataset.half ?? "")]];
+      });
+      const lines = rows.map((_, at) => columns.map((column) => quoted(column[at])).join(","));
       const link = document.createElement("a");
       link.href = URL.createObjectURL(new Blob([lines.join("\n") + "\n"], { type: "text/csv" }));
       link.download = `${table.dataset.name}.csv`;
@@ -143,6 +157,22 @@
     bar.append(save);
     table.parentElement.before(bar);
   }
+
+  // What is unfolded gets its width then; a link to a figure unfolds what hides it.
+  for (const more of document.querySelectorAll("details.more")) {
+    more.addEventListener("toggle", () => {
+      if (more.open) for (const place of more.querySelectorAll("[data-plot]")) draw(place);
+    });
+  }
+  const reveal = () => {
+    const more = document.getElementById(location.hash.slice(1))?.closest("details.more");
+    if (more && !more.open) {
+      more.open = true;
+      document.getElementById(location.hash.slice(1)).scrollIntoView();
+    }
+  };
+  addEventListener("hashchange", reveal);
+  reveal();
 
   // Mark in the navigation what is being read.
   const links = new Map([...document.querySelectorAll("nav a.sub")].map((a) => [a.hash.slice(1), a]));

@@ -348,5 +348,4 @@ def _assumed(swept: Swept) -> list[Block]:
     if not rows:
         return [Text("The machines of these points are not known here, or assume nothing.")]
     text = "No source gives these values of the machines; figures may rest on them."
-    heads = heads_of_words("machine", "parameter", "value", "why")
-    return [Text(text), Grid(heads, rows, tall=False)]
+    return [Text(text), Grid(heads_of_words("machine", "parameter", "value", "why"), rows)]

@@ -20,6 +20,7 @@ from sardonyx.papers.sample import Sample
 from sardonyx.runs.answers import answers
 from sardonyx.runs.caveats import beside_caches, size, unsettled, warnings, worth
 from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.conclusions import EQUAL
 from sardonyx.runs.facts import Trace
 from sardonyx.runs.measures import (
     BASELINE,
@@ -72,7 +73,8 @@ def compare_table(comparison: Comparison, width: int = 100) -> RenderableType:
             "bandwidth and writes saved, which is the share of the program's writes that stored no "
             "line. Lower is better for the medium's writes, p99 and energy. "
             f"{_cores(comparison)} "
-            "Means over traces: arithmetic for writes saved, geometric for the rest.",
+            "Means over traces: arithmetic for writes saved, geometric for the rest"
+            f"{'; (n of m) are the traces on which it is better' if width >= VERY_WIDE else ''}.",
             style="dim",
         )
     )
@@ -334,11 +336,24 @@ def _comparison(comparison: Comparison, measures: list[Measure], width: int) -> 
             runs = comparison.runs(BASELINE, design)
             found = [comparison.estimated_mean(m, design) for m in measures]
             means[design] = [
-                written(v, m.unit) + mark(v, m, runs, design) + shown(half, v, m.unit)
+                written(v, m.unit)
+                + mark(v, m, runs, design)
+                + shown(half, v, m.unit)
+                + (_better_on(comparison, m, design) if width >= VERY_WIDE else "")
                 for (v, half), m in zip(found, measures, strict=True)
             ]
         rows(f"mean of {len(comparison.workloads)}", means)
     return table
+
+
+def _better_on(comparison: Comparison, measure: Measure, design: str) -> str:
+    """On how many traces a ratio is better than 1."""
+    gains = [each for each in comparison.each(measure.of, design).values() if each is not None]
+    if measure.unit != "x" or not gains:
+        return ""
+    up = measure.higher_is_better
+    better = sum(each > 1 + EQUAL if up else each < 1 - EQUAL for each in gains)
+    return f" ({better} of {len(gains)})"
 
 
 def _absolute(runs: Sequence[Run], measure: Measure, mark: _Marks) -> str:

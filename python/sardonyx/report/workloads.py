@@ -225,9 +225,11 @@ def worth_of_each(traces: Sequence[Trace]) -> list[Block]:
             [
                 Td(each.name, head=True),
                 Td(f"{each.writes:,}", number=str(each.writes)),
-                Td(written(each.burst_share, "%"), number=repr(each.burst_share)),
-                Td(size(each.footprint)),
-                Td(size(each.recorded_below)),
+                Td(written(each.burst_share, "%"), number=repr(each.burst_share), unit="share"),
+                *(
+                    Td(size(bytes_), number="" if bytes_ is None else str(bytes_), unit="B")
+                    for bytes_ in (each.footprint, each.recorded_below)
+                ),
             ]
         )
         for each in known

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sardonyx import _core, studies
+from sardonyx import studies
 from sardonyx.draw.figure import Figure, Missing
 from sardonyx.files import write_text
 from sardonyx.papers.reproduction import BesidePaper
@@ -23,16 +23,26 @@ from sardonyx.report import (
 from sardonyx.report.content import Group
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.facts import Trace
-from sardonyx.runs.origin import Origin
+from sardonyx.runs.origin import Origin, here
 
 if TYPE_CHECKING:
     from sardonyx.runs.curves import Loads
     from sardonyx.sweeps.table import Swept
 
 
-def figures(comparison: Comparison) -> list[Figure | Missing]:
+def figures(comparison: Comparison, beside: BesidePaper | None = None) -> list[Figure | Missing]:
     """Every figure of the report in its order; ``Missing`` stands for those without data."""
-    return [figure for group in _groups(comparison) for figure in group.figures]
+    own = [figure for group in _groups(comparison) for figure in group.figures]
+    return [*_of_claims(beside or BesidePaper()), *own]
+
+
+def _of_claims(beside: BesidePaper) -> list[Figure]:
+    """A paper's figures beside ours, if there are any."""
+    if not beside.claims:
+        return []
+    from sardonyx.report import claims, sampled
+
+    return [*sampled.figures(beside.sample), *claims.figures(beside.claims)]
 
 
 def write_report(
@@ -53,11 +63,8 @@ def write_report(
         for table in beside.exhibits
     ]
     if beside.claims:
-        from sardonyx.report import claims, sampled
-
-        drawn = [*sampled.figures(beside.sample), *claims.figures(beside.claims)]
         table = page.claims(beside.claims)
-        groups.insert(0, Group("claims", "Beside the paper", drawn, table))
+        groups.insert(0, Group("claims", "Beside the paper", _of_claims(beside), table))
     groups += _groups(comparison)
     if found := comparison.results.sensitivity:
         from sardonyx.report import sensitivity
@@ -67,13 +74,11 @@ def write_report(
     write_text(path, page.render(comparison, groups, beside, origin or Origin()))
 
 
-def write_trace_report(
-    traces: Sequence[Trace], path: str | os.PathLike[str], version: str = ""
-) -> None:
+def write_trace_report(traces: Sequence[Trace], path: str | os.PathLike[str]) -> None:
     """Write what traces hold (ESD Fig. 1, 3 and 8) to ``path``, complete or not at all."""
     names = ", ".join(trace.name for trace in traces)
     source = "What the trace holds, counted in its bytes; it rests on no machine."
-    facts = [("trace", names), *workloads.summary(traces), ("Sardonyx", version)]
+    facts = [("trace", names), *workloads.summary(traces)]
     about = [_about_workloads(traces)]
     text = page.page("Trace report", names, source, facts, about, page.warned(traces))
     write_text(path, text)
@@ -85,14 +90,12 @@ def write_savings_report(
     found: Mapping[str, Any],
     designs: Sequence[Mapping[str, Any]],
     path: str | os.PathLike[str],
-    version: str = "",
 ) -> None:
     """Write what deduplication would save of ``source`` to ``path``, complete or not at all."""
     facts = [
         ("source", source),
         ("bytes", f"{found['bytes']:,}"),
         ("files", f"{found['files']:,}"),
-        ("Sardonyx", version),
     ]
     from sardonyx.report import savings
 
@@ -115,7 +118,6 @@ def write_curve_report(
         ("settings", ", ".join(f"{key}={value}" for key, value in asked.sets) or "none"),
         ("requests a point", f"{asked.requests:,}"),
         *found,
-        ("Sardonyx", _core.VERSION),
     ]
     group = Group("about-curves", "Under load", list(drawn))
     source = "A steady load on a memory, simulated; beside it what was measured, if anything was."
@@ -123,7 +125,9 @@ def write_curve_report(
     write_text(path, text)
 
 
-def write_merge_report(answer: dict[str, Any], path: str | os.PathLike[str]) -> None:
+def write_merge_report(
+    answer: dict[str, Any], path: str | os.PathLike[str], origin: Origin | None = None
+) -> None:
     """Write what a merge has shown to ``path``, complete or not at all."""
     from sardonyx.report import merging
 
@@ -136,10 +140,11 @@ def write_merge_report(answer: dict[str, Any], path: str | os.PathLike[str]) -> 
         ("pages", f"{sum(machine['pages'] for machine in answer['machines']):,}"),
         ("snapshots", f"{answer['snapshots']}"),
         ("kernel", str(answer["kernel"])),
-        ("Sardonyx", str(answer["sardonyx"])),
     ]
     source = "Same-page merging over page images, pass by pass."
-    write_text(path, page.page("Merge report", shown, source, facts, merging.groups(answer)))
+    made = (origin or here(), str(answer["sardonyx"]))
+    groups = merging.groups(answer)
+    write_text(path, page.page("Merge report", shown, source, facts, groups, made=made))
 
 
 def write_sweep_report(
@@ -153,7 +158,6 @@ def write_sweep_report(
         ("failed", f"{len(swept.failed):,}"),
         ("axes", ", ".join(swept.axes) or "none"),
         ("figures", ", ".join(goal.text for goal in swept.goals) or "none"),
-        ("Sardonyx", ", ".join(swept.versions)),
     ]
     if len(swept.rows) < swept.points:
         facts.insert(len(first) + 1, ("drawn", f"{len(swept.rows):,}, evenly chosen"))
@@ -161,7 +165,9 @@ def write_sweep_report(
     from sardonyx.report import swept as figures
 
     source = "Points of a sweep."
-    write_text(path, page.page("Sweep report", subjects, source, facts, figures.groups(swept)))
+    made = (here(), ", ".join(swept.versions))
+    groups = figures.groups(swept)
+    write_text(path, page.page("Sweep report", subjects, source, facts, groups, made=made))
 
 
 def _about_workloads(traces: Sequence[Trace]) -> Group:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sardonyx import _core, layers
+from sardonyx.answer import ASKED
 from sardonyx.files import open_regular, read_text, write_text
 
 NAME = "origin.json"
@@ -28,9 +29,31 @@ def commit() -> str | None:
     return place.read_text(encoding="utf-8").strip() if place.is_file() else None
 
 
-def origin(traces: Iterable[str | None] = (), designs: Iterable[str] = ()) -> dict[str, Any]:
-    """The origin of what this process computes of ``designs`` from files of ``traces``."""
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What results say of themselves; empty where they do not, for they are results all the same.
+
+    ``hashes`` are the SHA-256 of files of traces, designs and machines, by path.
+    """
+
+    said: Mapping[str, str] = field(default_factory=dict)
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    #: The command, and what it was asked.
+    question: Mapping[str, Any] = field(default_factory=dict)
+
+
+def origin(
+    traces: Iterable[str | None] = (),
+    designs: Iterable[str] = (),
+    question: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The origin of what this process computes of ``designs`` from files of ``traces``, asked the
+    ``question`` or that which is answered now.
+    """
     paths = dict.fromkeys(path for path in traces if path is not None)
+    asked = question or ASKED.get()
+    machine = (asked or {}).get("machine")
+    files = [machine] if isinstance(machine, str) and Path(machine).is_file() else []
     return {
         "command": shlex.join(["sardonyx", *sys.argv[1:]]),
         "date": datetime.now().astimezone().isoformat(timespec="seconds"),
@@ -38,7 +61,17 @@ def origin(traces: Iterable[str | None] = (), designs: Iterable[str] = ()) -> di
         "commit": commit(),
         "traces": [{"path": path, "sha256": _sha256(path)} for path in paths],
         "designs": classes(designs),
+        "machines": [{"path": path, "sha256": _sha256(path)} for path in files],
+        "question": asked,
     }
+
+
+def here() -> Origin:
+    """What this process says of itself, but for the time: pages that no document stands behind have
+    the same bytes each time.
+    """
+    said = {"command": shlex.join(["sardonyx", *sys.argv[1:]]), "commit": commit() or ""}
+    return Origin({name: each for name, each in said.items() if each})
 
 
 def classes(designs: Iterable[str]) -> list[dict[str, str]]:
@@ -53,17 +86,6 @@ def classes(designs: Iterable[str]) -> list[dict[str, str]]:
 def save(document: dict[str, Any], directory: Path) -> None:
     """Write the origin beside results."""
     write_text(directory / NAME, json.dumps(document, indent=1) + "\n")
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """What results say of themselves; empty where they do not, for they are results all the same.
-
-    ``hashes`` are the SHA-256 of trace files, and of files of designs, by path.
-    """
-
-    said: Mapping[str, str] = field(default_factory=dict)
-    hashes: Mapping[str, str] = field(default_factory=dict)
 
 
 def load(directory: Path) -> Origin:
@@ -81,7 +103,7 @@ def read(document: object) -> Origin:
         return Origin()
     names = ("command", "date", "sardonyx", "commit")
     said = {name: document[name] for name in names if isinstance(document.get(name), str)}
-    lists = [document.get(name) for name in ("traces", "designs")]
+    lists = [document.get(name) for name in ("traces", "designs", "machines")]
     listed = [
         each for one in lists if isinstance(one, list) for each in one if isinstance(each, dict)
     ]
@@ -90,7 +112,8 @@ def read(document: object) -> Origin:
         for each in listed
         if isinstance(each.get("path"), str) and isinstance(each.get("sha256"), str)
     }
-    return Origin(said, hashes)
+    asked = document.get("question")
+    return Origin(said, hashes, asked if isinstance(asked, dict) else {})
 
 
 def date_of(directory: Path) -> str | None:

@@ -136,10 +136,9 @@ def save(results: Results, folder: Path) -> Path:
 
 def groups(results: Results) -> list[Any]:
     """The figures of its report."""
-    from sardonyx.report import Figure, figures
+    from sardonyx.report import figures
 
-    drawn = [each for each in figures(Comparison(results)) if isinstance(each, Figure)]
-    return [SimpleNamespace(figures=drawn)]
+    return [SimpleNamespace(figures=figures(Comparison(results)))]
 
 
 def report(results: Results, path: str | os.PathLike[str]) -> None:

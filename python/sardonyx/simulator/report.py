@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
@@ -67,6 +69,15 @@ def tell(people: Console, answer: Answer) -> None:
     if not beside.claims:
         people.print(compare_table(comparison, people.width))
     print_beside(people, beside)
+
+
+def groups(answer: Answer) -> list[Any]:
+    """The figures of the report."""
+    if isinstance(answer.shown, Swept):
+        from sardonyx.report import swept
+
+        return list(swept.groups(answer.shown))
+    return [SimpleNamespace(figures=pages.figures(*answer.shown))]
 
 
 def best_table(swept: Swept, goal: Goal, most: int = 3) -> RenderableType:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -107,6 +109,13 @@ def _reproduced(
             comparison = Comparison(replace(comparison.results, sensitivity=found))
     beside = BesidePaper(rows, plan.note, exhibits, plan.verdict(comparison, rows), sample)
     return comparison, beside, save(comparison, target, known, beside)
+
+
+def groups(answer: Answer) -> list[Any]:
+    """The figures of its report."""
+    from sardonyx.report import figures
+
+    return [] if answer.shown is None else [SimpleNamespace(figures=figures(*answer.shown))]
 
 
 def tell(people: Console, answer: Answer) -> None:

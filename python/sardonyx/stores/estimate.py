@@ -67,7 +67,7 @@ def answer(asked: StoreEstimate, watch: Watch | None) -> Estimate:
     ]
     if plot is not None:
         names = [named(cutting) for cutting in found["cuttings"]]
-        pages.write_savings_report(path, names, found, designs, plot, _core.VERSION)
+        pages.write_savings_report(path, names, found, designs, plot)
     read = plan["bytes"] if asked.trace is not None else found["bytes"]
     say(watch, f"{amount(read or 0)} in {seconds:.1f} s")
     notes = []

@@ -30,7 +30,7 @@ def answer(asked: TraceInfo, watch: Watch | None) -> Answer:
     found = ran(asked.trace, partial(_core.trace_info, source), watch)
     known = Answer("trace info", found, shown=asked.trace)
     if asked.plot is not None:
-        report.write_trace_report([_trace(asked.trace, found)], asked.plot, _core.VERSION)
+        report.write_trace_report([_trace(asked.trace, found)], asked.plot)
         known.files.append(f"plots: {asked.plot}")
     return known
 
