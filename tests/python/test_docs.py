@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 import tomllib
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+from sardonyx.api.asked import whole
+from sardonyx.cli import app
 
 #: The most words of a page, without blocks of code, tables that commands write and rows about one
 #: key.
@@ -77,3 +81,23 @@ def test_drawn_figures_are_well_formed_and_have_words_for_who_cannot_see_them() 
     for picture in pictures:
         assert ET.parse(picture).getroot().get("aria-label"), picture
         assert f"pictures/{picture.name}" in shown
+
+
+def test_the_commands_that_answer_questions_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each line is parsed and checked as if it were run."""
+    monkeypatch.chdir(tmp_path)
+    for dump in ("web", "db"):
+        Path(dump).write_bytes(bytes(4096))
+    asked = []
+
+    def check(command: str, _: object, given: dict[str, object], *__: object) -> None:
+        asked.append(whole(command, json.dumps(given)))
+
+    monkeypatch.setattr("sardonyx.cli.derived.run", check)
+    rows = (DOCS / "tables/questions.tsv").read_text().splitlines()[1:]
+    lines = [line for row in rows for line in re.findall(r"`sardonyx ([^`]*)`", row)]
+    for line in lines:
+        app.main(shlex.split(line), standalone_mode=False)
+    assert len(asked) == len(lines) > 40
