@@ -56,7 +56,7 @@ def method(change: dict[str, Any], known: Origin | None = None) -> dict[str, Any
 
 
 def test_the_method_says_what_was_run(results: Path) -> None:
-    found = library.call("cite", results)
+    found = library.cite(results)
     said = " ".join(found["method"])
     digest = hashlib.sha256((ROOT / "traces/redis.parquet").read_bytes()).hexdigest()
     for words in (
