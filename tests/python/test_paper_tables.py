@@ -48,6 +48,12 @@ def test_every_sign_survives_in_every_form() -> None:
             assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) == 3, line
 
 
+def test_no_cell_is_an_argument_of_the_line_before_it() -> None:
+    for text in ("[2pt]", "*", "-[a]"):
+        lines = one("a", "x", text, number=False).latex().splitlines()
+        assert not any(line.startswith(("[", "*")) for line in lines), text
+
+
 def test_the_unit_of_most_cells_is_in_the_head() -> None:
     latex = one("write", "999 ns", "1.02 µs†", "45.1 µs", "2.00×", "–").latex()
     head, *rows = cells_of(latex)

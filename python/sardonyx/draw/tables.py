@@ -46,7 +46,7 @@ _LATEX = str.maketrans(
     {
         **{sign: f"\\{sign}" for sign in "&%$#_{}"},
         "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-        "<": "$<$", ">": "$>$", "|": r"\textbar{}", '"': r"\textquotedbl{}",
+        "<": "$<$", ">": "$>$", "|": r"\textbar{}", '"': "''",
         "×": r"$\times$", "†": r"$^\dagger$", "±": r"$\pm$", "≤": r"$\le$", "≥": r"$\ge$",
         "≈": r"$\approx$", "→": r"$\to$", "µ": r"$\mu$", "²": "$^2$", "–": "--", "\u2212": "$-$",
         "↑": r"$\uparrow$", "↓": r"$\downarrow$", "\u2011": "-", "\u200b": "{}", "\u00a0": "~",
@@ -301,7 +301,9 @@ def latex(text: str, number: bool = False) -> str:
         text = re.sub(r"(?<=\d) (?=(?!of )[%A-Za-zµ])", "\u202f", text)
         text = re.sub(r"(?<![\w.])-(?=\d)", "\u2212", text)
     text = re.sub("[\n\r\t ]+", " ", text)
-    return re.sub("-(?=-)", "-\u200b", text).translate(_LATEX).replace("\u202f", r"\,")
+    # Two hyphens are a dash; what begins with [ or * would be an argument of the \\ before it.
+    text = re.sub(r"-(?=-)|^(?=[\[*])", lambda found: f"{found[0]}\u200b", text)
+    return text.translate(_LATEX).replace("\u202f", r"\,")
 
 
 def _markdown(text: str) -> str:

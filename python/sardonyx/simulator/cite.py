@@ -17,7 +17,7 @@ from rich.console import Console
 from sardonyx import _core
 from sardonyx.answer import Answer
 from sardonyx.api.asked import Cite
-from sardonyx.draw.tables import Column, Table, latex
+from sardonyx.draw.tables import latex
 from sardonyx.runs import origin
 from sardonyx.runs.facts import Trace
 from sardonyx.runs.measures import plain
@@ -68,13 +68,14 @@ def text(document: Mapping[str, Any], *, as_latex: bool) -> str:
         return "\n".join([said, "", *heads, document["bibtex"]])
     said = " ".join(map(_marked_up, sentences))
     said = said.replace("Sardonyx", r"Sardonyx~\cite{sardonyx}", 1)
-    cells = [[each[name] for each in assumed] for name in ("key", "value", "why")]
-    columns = [
-        Column(head, each, False) for head, each in zip(("key", "value", "why"), cells, strict=True)
+    keys = [
+        f"  \\item[\\texttt{{{latex(each['key'])} = {latex(each['value'])}}}] {latex(each['why'])}"
+        for each in assumed
     ]
-    table = [Table("Assumed keys", columns).latex()] if assumed else []
+    if keys:
+        keys = [r"\paragraph{Assumed keys}", r"\begin{description}", *keys, r"\end{description}"]
     entry = "\n".join(f"% {line}" for line in document["bibtex"].splitlines())
-    return "\n".join([said, "", *table, entry, ""])
+    return "\n".join([said, "", *keys, "", entry, ""])
 
 
 def tell(people: Console, answer: Answer) -> None:
