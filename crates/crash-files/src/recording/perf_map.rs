@@ -20,15 +20,15 @@ pub(super) struct PerfMap {
 
 impl PerfMap {
     /// The list of a process, unless it is older than the recording: then it is another process's of this number. Others
-    /// may write to the folder as well: a list that is not of the process's user, a link or a pipe says nothing.
+    /// may write to the folder as well: a list that is not this user's, a link or a pipe says nothing.
     pub(super) fn read(process: i32, began: SystemTime) -> PerfMap {
         let path = format!("/tmp/perf-{process}.map");
-        let text = PerfMap::text(&path, process, began).unwrap_or_default();
+        let text = PerfMap::text(&path, began).unwrap_or_default();
         PerfMap::parse(&String::from_utf8_lossy(&text))
     }
 
-    fn text(path: &str, process: i32, began: SystemTime) -> Option<Vec<u8>> {
-        let user = fs::metadata(format!("/proc/{process}")).ok()?.uid();
+    fn text(path: &str, began: SystemTime) -> Option<Vec<u8>> {
+        let user = fs::metadata("/proc/self").ok()?.uid(); // the process itself has ended
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
         let file = File::options().read(true).custom_flags(flags).open(path);
         let file = file.ok()?;
@@ -98,9 +98,8 @@ mod tests {
             .status()
             .unwrap();
         assert!(made.success());
-        let own = i32::try_from(std::process::id()).unwrap();
         let text = |path: &std::path::Path, began| {
-            PerfMap::text(path.to_str().unwrap(), own, began)
+            PerfMap::text(path.to_str().unwrap(), began)
                 .unwrap_or_default()
                 .len()
         };
