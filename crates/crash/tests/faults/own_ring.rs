@@ -4,8 +4,8 @@
 use sardonyx::controller::Top;
 use sardonyx::controller::designs::{self, AnyLayer};
 use sardonyx::controller::layers::{About, Guarantee, Logging};
-use sardonyx::controller::logging::fwb::{Form, Fwb};
-use sardonyx::controller::logging::morlog;
+use sardonyx::controller::logging::fwb::Fwb;
+use sardonyx::controller::logging::morlog::{self, Form};
 use sardonyx::controller::logging::ring::{Entry, Kind, Outlasting, Ring};
 use sardonyx::line::Logical;
 use sardonyx::medium::layout::Layout;

@@ -21,15 +21,15 @@ use rustc_hash::FxHashMap;
 
 use super::pending::{FIRST_NUMBER, SEALED};
 use super::ring::{self, Entry, Kind, Outlasting, Ring, WHOLE, differing};
-use super::window::{PLACE_AGAIN, Transaction, Window};
-use super::undo::{ENTRIES, HELD_BACK, LOGGED_AGAIN, REGISTER_BYTES, TRANSACTIONS_MOST, UNDONE};
+use super::morlog::Form;
+use super::window::{self, PLACE_AGAIN, RingCounts, SHARED_FIGURES, Transaction, Window};
+use super::undo::{HELD_BACK, LOGGED_AGAIN, UNDONE};
 use crate::controller::layers::{About, Design, File, Guarantee, Logging};
 use crate::controller::{
     Class, Figures, Layer, Persist, Storey, Top, Write, stands_on_below,
 };
 use crate::exhausted::Exhausted;
-use crate::figures::{Figure, figures};
-use crate::line::{LINE_BYTES, Line, Logical, SPAN, ZERO_LINE};
+use crate::line::{Line, Logical, SPAN, ZERO_LINE};
 use crate::mechanisms::{Mechanism, mechanisms};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
@@ -58,15 +58,6 @@ const LOG_FULL: Exhausted = Exhausted {
     key: Some(LINES.name()),
 };
 
-figures! { "Circular log";
-    APPENDED: Count Less "log_lines", "lines appended to the log";
-    LINES_MOST: Count Less "log_lines_most", "lines of the log that counted at one time, at most";
-    FORCED: Count Less "log_forced_back", "lines of data that walks over the caches, or a log without room, forced back";
-}
-
-/// Figures of other logs that such a log has too.
-pub static SHARED_FIGURES: [&Figure; 3] = [&ENTRIES, &TRANSACTIONS_MOST, &REGISTER_BYTES];
-
 mechanisms! {
     FORCED_BACK = "lines forced back", least 30;
     STOLEN = "lines written before their commit", least 30;
@@ -86,7 +77,7 @@ pub static FILE: File<Logging> = File {
             name: "fwb",
             keys: &KEYS,
             units: &[Unit::Aes],
-            figures: &[&SHARED_FIGURES, FIGURES],
+            figures: &[&SHARED_FIGURES, window::FIGURES],
             cut: CUT,
             tries: &[MECHANISMS, &SHARED_MECHANISMS],
             limits: ring::LIMITS,
@@ -106,25 +97,6 @@ pub static FILE: File<Logging> = File {
     }],
 };
 
-/// When and how a line's new content is logged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// As it comes, and whole.
-    Eager,
-    /// When its transaction commits, if memory does not have it by then. Old content without its zero words, new
-    /// content without words that are as before if `encoded`.
-    Morphing {
-        /// Whether words are left out.
-        encoded: bool,
-    },
-}
-
-impl Form {
-    fn is_encoded(self) -> bool {
-        self == Form::Morphing { encoded: true }
-    }
-}
-
 /// A line of a transaction under way.
 struct ChangedLine {
     transaction: u64,
@@ -133,13 +105,6 @@ struct ChangedLine {
     undo: Step,
     /// Whether what the transaction has made of it is logged.
     is_logged: bool,
-}
-
-#[derive(Default)]
-struct RingCounts {
-    entries: u64,
-    forced: u64,
-    most_transactions: u64,
 }
 
 /// The log controller.
@@ -155,7 +120,6 @@ pub struct Fwb<R = Ring> {
     changed: FxHashMap<Logical, ChangedLine>,
     /// Lines that reserve power has drained since the recovery, if that is not over: they are newer than the log.
     drained: Option<BTreeSet<Logical>>,
-    counts: RingCounts,
 }
 
 impl<R: Outlasting> Fwb<R> {
@@ -179,7 +143,6 @@ impl<R: Outlasting> Fwb<R> {
             next: 1,
             changed: FxHashMap::default(),
             drained: None,
-            counts: RingCounts::default(),
         }
     }
 
@@ -237,7 +200,7 @@ impl<R: Outlasting> Fwb<R> {
 
     /// Walks over the lines that memory does not have: forces `all` of them back, or those that a walk has found before.
     fn walk(&mut self, all: bool, plan: &mut Plan) {
-        self.next_walk = self.window.appended + self.walk_after;
+        self.next_walk = self.window.counts.appended + self.walk_after;
         let mut due = Vec::new();
         for (line, known) in &mut self.window.known {
             if known.dirty.is_none() {
@@ -250,7 +213,7 @@ impl<R: Outlasting> Fwb<R> {
         }
         for line in &due {
             plan.exercise(&FORCED_BACK);
-            self.counts.forced += 1;
+            self.window.counts.forced += 1;
             match self.window.ring.forces() {
                 true => drop(self.send(*line, plan)),
                 false => self.window.known.get_mut(line).expect("it is due").dirty = None,
@@ -261,7 +224,7 @@ impl<R: Outlasting> Fwb<R> {
     }
 
     fn walk_if_due(&mut self, plan: &mut Plan) {
-        if self.window.appended >= self.next_walk {
+        if self.window.counts.appended >= self.next_walk {
             self.walk(false, plan);
         }
     }
@@ -335,6 +298,7 @@ impl<R: Outlasting> Storey for Fwb<R> {
 
     fn flush(&mut self, plan: &mut Plan) {
         self.walk(true, plan);
+        self.window.close(plan);
     }
 
     fn recover(&mut self, plan: &mut Plan) {
@@ -361,17 +325,17 @@ impl<R: Outlasting> Storey for Fwb<R> {
         restored
     }
 
-    fn begin(&mut self, core: u32, _: u64, _: &mut Plan) {
+    fn begin(&mut self, core: u32, _: u64, plan: &mut Plan) {
         let (number, lines) = (self.next, Vec::new());
         self.next += 1;
-        let running = &mut self.window.running;
+        let (running, counts) = (&mut self.window.running, &mut self.window.counts);
         running.push(Transaction {
             core,
             number,
             lines,
         });
-        let most = self.counts.most_transactions.max(running.len() as u64);
-        self.counts.most_transactions = most;
+        counts.most_transactions = counts.most_transactions.max(running.len() as u64);
+        self.window.dump_tail(plan);
     }
 
     fn log_old(&mut self, core: u32, line: Logical, old: At<&Line>, plan: &mut Plan) {
@@ -398,7 +362,7 @@ impl<R: Outlasting> Storey for Fwb<R> {
             is_logged: false,
         };
         self.changed.insert(line, changed);
-        self.counts.entries += 1;
+        self.window.counts.entries += 1;
         self.walk_if_due(plan);
     }
 
@@ -424,18 +388,12 @@ impl<R: Outlasting> Storey for Fwb<R> {
     }
 
     fn forget_figures(&mut self) {
-        self.counts = RingCounts::default();
-        self.next_walk -= self.window.appended;
-        (self.window.appended, self.window.most) = (0, 0);
+        self.next_walk -= self.window.counts.appended;
+        self.window.counts = RingCounts::default();
     }
 
     fn figures(&self, out: &mut Figures) {
-        out.put(&ENTRIES, self.counts.entries as f64);
-        out.put(&APPENDED, self.window.appended as f64);
-        out.put(&LINES_MOST, self.window.most as f64);
-        out.put(&FORCED, self.counts.forced as f64);
-        out.put(&TRANSACTIONS_MOST, self.counts.most_transactions as f64);
-        out.put(&REGISTER_BYTES, (2 * LINE_BYTES) as f64);
+        self.window.counts.figures(out);
     }
 }
 

@@ -7,7 +7,8 @@
 //! that does not wait for redo data, and which bits of what is left are compressed further. *Assumed*: parts are words;
 //! old content is encoded by itself, so its words of zeros are left out, and new content against the old one.
 
-use super::fwb::{self, CUT, Form, Fwb, MECHANISMS, SHARED_FIGURES, SHARED_MECHANISMS};
+use super::fwb::{self, CUT, Fwb, MECHANISMS, SHARED_MECHANISMS};
+use super::window::{self, SHARED_FIGURES};
 use super::ring;
 use super::pending::{FIRST_NUMBER, SEALED};
 use crate::controller::layers::{About, Design, File, Guarantee, Logging};
@@ -30,6 +31,26 @@ static KEYS: [&dyn AnyKey; 5] = [
     &ENCODED,
 ];
 
+/// When and how a line's new content is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As it comes, and whole.
+    Eager,
+    /// When its transaction commits, if memory does not have it by then. Old content without its zero words, new
+    /// content without words that are as before if `encoded`.
+    Morphing {
+        /// Whether words are left out.
+        encoded: bool,
+    },
+}
+
+impl Form {
+    /// Whether words are left out.
+    pub fn is_encoded(self) -> bool {
+        self == Form::Morphing { encoded: true }
+    }
+}
+
 /// The form of its log.
 pub fn form(settings: &Settings) -> Form {
     Form::Morphing {
@@ -48,7 +69,7 @@ pub static FILE: File<Logging> = File {
             name: "morlog",
             keys: &KEYS,
             units: &[Unit::Aes],
-            figures: &[&SHARED_FIGURES, fwb::FIGURES],
+            figures: &[&SHARED_FIGURES, window::FIGURES],
             cut: CUT,
             tries: &[MECHANISMS, &SHARED_MECHANISMS],
             limits: ring::LIMITS,

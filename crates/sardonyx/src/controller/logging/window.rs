@@ -6,13 +6,51 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use rustc_hash::FxHashMap;
 
 use super::ring::{Entry, Kind, Outlasting};
-use crate::line::{Line, Logical, ZERO_LINE};
+use super::undo::{ENTRIES, REGISTER_BYTES, TRANSACTIONS_MOST};
+use crate::figures::{Figure, Figures, figures};
+use crate::line::{LINE_BYTES, Line, Logical, ZERO_LINE};
 use crate::mechanisms::mechanisms;
 use crate::plan::{At, Plan, Step};
 use crate::stats::Cause;
 
 mechanisms! {
     PLACE_AGAIN = "lines of the log written again", least 30;
+}
+
+figures! { "Circular log";
+    APPENDED: Count Less "log_lines", "lines appended to the log";
+    LINES_MOST: Count Less "log_lines_most", "lines of the log that counted at one time, at most";
+    FORCED: Count Less "log_forced_back", "lines of data that walks over the caches, or a log without room, forced back";
+}
+
+/// Figures of other logs that such a log has too.
+pub static SHARED_FIGURES: [&Figure; 3] = [&ENTRIES, &TRANSACTIONS_MOST, &REGISTER_BYTES];
+
+/// What such a log counts.
+#[derive(Default)]
+pub struct RingCounts {
+    /// Old lines that were logged.
+    pub entries: u64,
+    /// Lines of the log that were appended.
+    pub appended: u64,
+    /// Lines of the log that counted at one time, at most.
+    pub most: u64,
+    /// Lines of data that were forced back.
+    pub forced: u64,
+    /// Transactions under way at one time, at most.
+    pub most_transactions: u64,
+}
+
+impl RingCounts {
+    /// Adds the figures.
+    pub fn figures(&self, out: &mut Figures) {
+        out.put(&ENTRIES, self.entries as f64);
+        out.put(&APPENDED, self.appended as f64);
+        out.put(&LINES_MOST, self.most as f64);
+        out.put(&FORCED, self.forced as f64);
+        out.put(&TRANSACTIONS_MOST, self.most_transactions as f64);
+        out.put(&REGISTER_BYTES, (2 * LINE_BYTES) as f64);
+    }
 }
 
 /// A line of data that the log knows.
@@ -57,10 +95,8 @@ pub struct Window<R> {
     pub known: BTreeMap<Logical, KnownLine>,
     /// Transactions under way.
     pub running: Vec<Transaction>,
-    /// Lines of the log that were appended.
-    pub appended: u64,
-    /// Lines of the log that counted at one time, at most.
-    pub most: u64,
+    /// What was counted.
+    pub counts: RingCounts,
 }
 
 impl<R: Outlasting> Window<R> {
@@ -74,8 +110,7 @@ impl<R: Outlasting> Window<R> {
             free: Step::PAST,
             known: BTreeMap::new(),
             running: Vec::new(),
-            appended: 0,
-            most: 0,
+            counts: RingCounts::default(),
         }
     }
 
@@ -105,8 +140,9 @@ impl<R: Outlasting> Window<R> {
                 about,
             });
         }
-        self.appended += entries.len() as u64;
-        self.most = self.most.max(self.log.len() as u64);
+        let counts = &mut self.counts;
+        counts.appended += entries.len() as u64;
+        counts.most = counts.most.max(self.log.len() as u64);
     }
 
     /// Gives up the oldest entries that nobody needs: their transactions are over, and memory has their lines.
@@ -131,9 +167,25 @@ impl<R: Outlasting> Window<R> {
             self.log.pop_front();
         }
         if self.log.len() < before {
-            let tail = self.head - self.log.len() as u64;
-            self.free = self.ring.move_tail(tail, ripe, plan);
+            self.free = ripe;
+            self.dump_tail(plan);
         }
+    }
+
+    /// Has the registers say where the log's tail is.
+    pub fn dump_tail(&mut self, plan: &mut Plan) {
+        let tail = self.head - self.log.len() as u64;
+        self.free = self.ring.move_tail(tail, self.free, plan);
+    }
+
+    /// Gives up all entries in an orderly end, by which memory has all lines; no transaction goes on after it.
+    pub fn close(&mut self, plan: &mut Plan) {
+        let mut gate = plan.both(self.free, self.durable);
+        for known in std::mem::take(&mut self.known).into_values() {
+            gate = plan.both(gate, known.safe);
+        }
+        self.log.clear();
+        self.restart(gate, plan);
     }
 
     /// Learns where the log begins.
