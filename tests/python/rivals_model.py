@@ -76,7 +76,7 @@ PIECES = 2
 
 
 class Circular:
-    """FWB's log, and MorLog's if new lines are logged late: walks force back what was dirty twice."""
+    """FWB's log; MorLog's if new lines are logged late. Walks force back what is dirty twice."""
 
     def __init__(self, lines: int, walks: int, late: bool) -> None:
         self.lines, self.late = lines, late
