@@ -5,8 +5,8 @@ use sardonyx::controller::Top;
 use sardonyx::controller::designs::{self, AnyLayer};
 use sardonyx::controller::layers::{About, Guarantee, Logging};
 use sardonyx::controller::logging::fwb::Fwb;
-use sardonyx::controller::logging::morlog::{self, Form};
-use sardonyx::controller::logging::ring::{Entry, Kind, Outlasting, Ring};
+use sardonyx::controller::logging::morlog::{self, LogForm};
+use sardonyx::controller::logging::ring::{Kind, Outlasting, Ring, RingEntry};
 use sardonyx::line::Logical;
 use sardonyx::medium::layout::Layout;
 use sardonyx::plan::{At, Plan, Step};
@@ -35,7 +35,7 @@ impl Outlasting for Slipping {
         self.right.first()
     }
 
-    fn put(&mut self, number: u64, entry: At<&Entry>, gate: Step, plan: &mut Plan) -> Step {
+    fn put(&mut self, number: u64, entry: At<&RingEntry>, gate: Step, plan: &mut Plan) -> Step {
         let accepted = self.right.put(number, entry, gate, plan);
         match self.slip {
             Slip::EntryNotAwaited => Step::PAST,
@@ -63,7 +63,7 @@ impl Outlasting for Slipping {
         self.right.found_tail(plan)
     }
 
-    fn found(&self, number: u64, plan: &mut Plan) -> Option<At<Entry>> {
+    fn found(&self, number: u64, plan: &mut Plan) -> Option<At<RingEntry>> {
         self.right.found(number, plan)
     }
 
@@ -105,7 +105,7 @@ fn layer<const SLIP: usize>(name: &'static str, like: &str) -> AnyLayer {
             Box::new(Fwb::new(settings, form, below, layout, slipping::<SLIP>))
         },
         _ => |settings: &Settings, below, layout: &mut Layout| -> Top {
-            let form = Form::Eager;
+            let form = LogForm::Eager;
             Box::new(Fwb::new(settings, form, below, layout, slipping::<SLIP>))
         },
     };

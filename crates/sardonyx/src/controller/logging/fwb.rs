@@ -20,9 +20,9 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 
 use super::pending::{FIRST_NUMBER, SEALED};
-use super::ring::{self, Entry, Kind, Outlasting, Ring, WHOLE, differing};
-use super::morlog::Form;
-use super::window::{self, PLACE_AGAIN, RingCounts, SHARED_FIGURES, Transaction, Window};
+use super::ring::{self, RingEntry, Kind, Outlasting, Ring, WHOLE, differing};
+use super::morlog::LogForm;
+use super::window::{self, PLACE_AGAIN, RingCounts, SHARED_FIGURES, RunningTransaction, Window};
 use super::undo::{HELD_BACK, LOGGED_AGAIN, UNDONE};
 use crate::controller::layers::{About, Design, File, Guarantee, Logging};
 use crate::controller::{
@@ -84,7 +84,7 @@ pub static FILE: File<Logging> = File {
         },
         lines: |_| 0,
         build: |settings, below, layout| {
-            Box::new(Fwb::new(settings, Form::Eager, below, layout, |ring| ring))
+            Box::new(Fwb::new(settings, LogForm::Eager, below, layout, |ring| ring))
         },
         guarantee: Guarantee::on_demand,
         vectors: |_, _| None,
@@ -111,7 +111,7 @@ struct ChangedLine {
 pub struct Fwb<R = Ring> {
     below: Top,
     window: Window<R>,
-    form: Form,
+    form: LogForm,
     lines: u64,
     /// Lines of the log between two walks, and the number of lines by the next one.
     walk_after: u64,
@@ -126,7 +126,7 @@ impl<R: Outlasting> Fwb<R> {
     /// A log over `below`, whose entries outlive a cut by what `outlasting` makes of the log's own way.
     pub fn new(
         settings: &Settings,
-        form: Form,
+        form: LogForm,
         below: Top,
         layout: &mut Layout,
         outlasting: impl FnOnce(Ring) -> R,
@@ -155,7 +155,7 @@ impl<R: Outlasting> Fwb<R> {
         gate: Step,
         plan: &mut Plan,
     ) {
-        let entries = Entry::of_words(about, line, content.value, mask);
+        let entries = RingEntry::of_words(about, line, content.value, mask);
         if !self.window.has_room(entries.len()) {
             self.walk(true, plan);
             if !self.window.has_room(entries.len()) {
@@ -234,8 +234,8 @@ impl<R: Outlasting> Fwb<R> {
         let (line, exists) = (write.at, plan.both(write.data.at, write.gate));
         let changed = self.changed.get_mut(&line).expect("it is under way");
         let (transaction, mut ready) = (changed.transaction, plan.both(exists, changed.undo));
-        changed.is_logged = self.form == Form::Eager;
-        if self.form == Form::Eager {
+        changed.is_logged = self.form == LogForm::Eager;
+        if self.form == LogForm::Eager {
             let content = At::new(write.data.value, exists);
             let about = (Kind::New, transaction);
             self.append(about, line, (content, WHOLE), Step::PAST, plan);
@@ -245,7 +245,7 @@ impl<R: Outlasting> Fwb<R> {
         known.dirty = Some(At::new(*write.data.value, ready));
         if write.flushed {
             // What is not logged yet is not needed before the commit.
-            let accepted = if self.form == Form::Eager { ready } else { exists };
+            let accepted = if self.form == LogForm::Eager { ready } else { exists };
             return Stored::at(accepted);
         }
         let stored = self.send(line, plan).expect("it is dirty");
@@ -274,7 +274,7 @@ impl<R: Outlasting> Fwb<R> {
         let known = self.window.known.get(&line);
         let safe = known.map_or(Step::PAST, |known| known.safe);
         let Some(dirty) = known.and_then(|known| known.dirty) else {
-            return if self.form == Form::Eager { Step::PAST } else { safe };
+            return if self.form == LogForm::Eager { Step::PAST } else { safe };
         };
         if !changed.is_logged {
             let mask = match self.form.is_encoded() {
@@ -329,7 +329,7 @@ impl<R: Outlasting> Storey for Fwb<R> {
         let (number, lines) = (self.next, Vec::new());
         self.next += 1;
         let (running, counts) = (&mut self.window.running, &mut self.window.counts);
-        running.push(Transaction {
+        running.push(RunningTransaction {
             core,
             number,
             lines,

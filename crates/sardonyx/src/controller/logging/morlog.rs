@@ -33,7 +33,7 @@ static KEYS: [&dyn AnyKey; 5] = [
 
 /// When and how a line's new content is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum LogForm {
     /// As it comes, and whole.
     Eager,
     /// When its transaction commits, if memory does not have it by then. Old content without its zero words, new
@@ -44,16 +44,16 @@ pub enum Form {
     },
 }
 
-impl Form {
+impl LogForm {
     /// Whether words are left out.
     pub fn is_encoded(self) -> bool {
-        self == Form::Morphing { encoded: true }
+        self == LogForm::Morphing { encoded: true }
     }
 }
 
 /// The form of its log.
-pub fn form(settings: &Settings) -> Form {
-    Form::Morphing {
+pub fn form(settings: &Settings) -> LogForm {
+    LogForm::Morphing {
         encoded: settings.get(&ENCODED),
     }
 }

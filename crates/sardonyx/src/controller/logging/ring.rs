@@ -44,7 +44,7 @@ const KINDS: [Kind; 4] = [Kind::Old, Kind::New, Kind::Alone, Kind::Commit];
 
 /// A line of the log. Those of one line of data follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct RingEntry {
     /// What it is for.
     pub kind: Kind,
     /// Whether no further one of the same line of data follows.
@@ -70,20 +70,20 @@ pub fn differing(one: &Line, other: &Line) -> u8 {
         .fold(0, |mask, index| mask | 1 << index)
 }
 
-impl Entry {
+impl RingEntry {
     /// The entries for those words of `content` whose bit is set in `mask`, as many as it takes and one at least.
     pub fn of_words(
         (kind, transaction): (Kind, u64),
         line: Logical,
         content: &Line,
         mask: u8,
-    ) -> SmallVec<[Entry; 2]> {
+    ) -> SmallVec<[RingEntry; 2]> {
         let chosen: SmallVec<[usize; 8]> = (0..8).filter(|index| mask >> index & 1 == 1).collect();
         let mut entries = SmallVec::new();
         let mut left = &chosen[..];
         loop {
             let (these, rest) = left.split_at(left.len().min(WORDS));
-            let mut entry = Entry {
+            let mut entry = RingEntry {
                 kind,
                 is_last: rest.is_empty(),
                 line,
@@ -125,9 +125,9 @@ impl Entry {
     }
 
     /// Parses a line in clear; `None` if it is not line `number` of the log.
-    fn parse(line: &Line, number: u64) -> Option<Entry> {
+    fn parse(line: &Line, number: u64) -> Option<RingEntry> {
         let (own, about) = (word(line, 0), word(line, 1));
-        (own == number).then(|| Entry {
+        (own == number).then(|| RingEntry {
             kind: KINDS[(about >> 56 & 3) as usize],
             is_last: about >> 58 & 1 == 1,
             line: Logical(about & ((1 << 48) - 1)),
@@ -172,7 +172,7 @@ pub trait Outlasting: Send {
 
     /// Writes `entry`, whose words exist after `at`, as line `number`, not before `gate`. It outlives a cut after the
     /// returned step.
-    fn put(&mut self, number: u64, entry: At<&Entry>, gate: Step, plan: &mut Plan) -> Step;
+    fn put(&mut self, number: u64, entry: At<&RingEntry>, gate: Step, plan: &mut Plan) -> Step;
 
     /// Has entries count from number `tail` on, after `ripe`. What they lay in may be written again after the returned
     /// step.
@@ -190,7 +190,7 @@ pub trait Outlasting: Send {
     fn found_tail(&self, plan: &mut Plan) -> u64;
 
     /// Line `number` of the log after a cut; `None` if it is not there.
-    fn found(&self, number: u64, plan: &mut Plan) -> Option<At<Entry>>;
+    fn found(&self, number: u64, plan: &mut Plan) -> Option<At<RingEntry>>;
 
     /// Whether recovery writes what an entry of this kind has, if its transaction's end asks for it.
     fn writes_again(&self, _kind: Kind) -> bool {
@@ -247,7 +247,7 @@ impl Outlasting for Ring {
         self.first
     }
 
-    fn put(&mut self, number: u64, entry: At<&Entry>, gate: Step, plan: &mut Plan) -> Step {
+    fn put(&mut self, number: u64, entry: At<&RingEntry>, gate: Step, plan: &mut Plan) -> Step {
         let (place, plain) = (self.place(number), entry.value.plain(number));
         let from = plan.upcoming();
         let (mut line, mut at) = (plain, entry.at);
@@ -274,7 +274,7 @@ impl Outlasting for Ring {
         word(&line, 0).max(self.first)
     }
 
-    fn found(&self, number: u64, plan: &mut Plan) -> Option<At<Entry>> {
+    fn found(&self, number: u64, plan: &mut Plan) -> Option<At<RingEntry>> {
         let place = self.place(number);
         let read = plan.read(place, Step::PAST);
         let (mut line, mut at) = (read.value?, read.at);
@@ -283,7 +283,7 @@ impl Outlasting for Ring {
             line = pads.crypt(place, number, &line);
             at = plan.both(at, pad);
         }
-        Some(At::new(Entry::parse(&line, number)?, at))
+        Some(At::new(RingEntry::parse(&line, number)?, at))
     }
 
     fn restart(&mut self, tail: u64, gate: Step, plan: &mut Plan) -> Step {
@@ -302,14 +302,14 @@ mod tests {
         let content: Line = std::array::from_fn(|byte| byte as u8 + 1);
         for (mask, lines) in [(WHOLE, 2), (0b1010_1010, 1), (0b0011_1111, 2), (0, 1)] {
             let about = (Kind::New, 3);
-            let entries = Entry::of_words(about, Logical(1 << 40), &content, mask);
+            let entries = RingEntry::of_words(about, Logical(1 << 40), &content, mask);
             assert_eq!(entries.len(), lines);
             let mut found = ZERO_LINE;
             for (index, entry) in entries.iter().enumerate() {
                 assert_eq!(entry.is_last, index + 1 == lines);
                 let plain = entry.plain(7);
-                assert_eq!(Entry::parse(&plain, 7), Some(*entry));
-                assert_eq!(Entry::parse(&plain, 8), None);
+                assert_eq!(RingEntry::parse(&plain, 7), Some(*entry));
+                assert_eq!(RingEntry::parse(&plain, 8), None);
                 entry.put_into(&mut found);
             }
             assert_eq!(differing(&found, &ZERO_LINE), mask);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rustc_hash::FxHashMap;
 
-use super::ring::{Entry, Kind, Outlasting};
+use super::ring::{Kind, Outlasting, RingEntry};
 use super::undo::{ENTRIES, REGISTER_BYTES, TRANSACTIONS_MOST};
 use crate::figures::{Figure, Figures, figures};
 use crate::line::{LINE_BYTES, Line, Logical, ZERO_LINE};
@@ -66,7 +66,7 @@ pub struct KnownLine {
 }
 
 /// A transaction under way, which needs its entries.
-pub struct Transaction {
+pub struct RunningTransaction {
     /// Its core.
     pub core: u32,
     /// Its number since the last cut.
@@ -94,7 +94,7 @@ pub struct Window<R> {
     /// The lines of data.
     pub known: BTreeMap<Logical, KnownLine>,
     /// Transactions under way.
-    pub running: Vec<Transaction>,
+    pub running: Vec<RunningTransaction>,
     /// What was counted.
     pub counts: RingCounts,
 }
@@ -120,7 +120,7 @@ impl<R: Outlasting> Window<R> {
     }
 
     /// Appends `entries`, whose words exist after `at`, not before `gate`.
-    pub fn append(&mut self, entries: &[Entry], at: Step, gate: Step, plan: &mut Plan) {
+    pub fn append(&mut self, entries: &[RingEntry], at: Step, gate: Step, plan: &mut Plan) {
         let mut plan = plan.because(Cause::Log);
         let gate = plan.both(gate, self.free);
         for entry in entries {
@@ -149,7 +149,7 @@ impl<R: Outlasting> Window<R> {
     pub fn give_up(&mut self, plan: &mut Plan) {
         let (before, mut ripe) = (self.log.len(), plan.both(self.free, self.durable));
         while let Some(oldest) = self.log.front() {
-            let is_its = |one: &Transaction| one.number == oldest.transaction;
+            let is_its = |one: &RunningTransaction| one.number == oldest.transaction;
             if self.running.iter().any(is_its) {
                 break;
             }
@@ -225,7 +225,7 @@ impl<R: Outlasting> Window<R> {
 /// The newest contents of lines that committed transactions have changed, and the old ones of those that others have,
 /// from all entries in order.
 fn replay(
-    found: &[Entry],
+    found: &[RingEntry],
     writes: impl Fn(Kind) -> bool,
 ) -> (BTreeMap<Logical, Line>, BTreeMap<Logical, Line>) {
     let commits = found.iter().filter(|entry| entry.kind == Kind::Commit);
