@@ -83,3 +83,21 @@ def test_each_count_of_silo_and_lad_follows_from_a_program(
     counts = rivals_model.of_lines(changed, lines, records)
     assert (counts["log_entries_spilled"] > 0) == (lines == 2)
     agrees(run, counts)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(("lines", "walks"), [(16384, 1), (4096, 4), (128, 4), (128, 16), (100, 1)])
+@pytest.mark.parametrize("design", ["fwb", "morlog", "fwb/esd+sca"])
+def test_each_count_of_a_circular_log_follows_from_a_program(
+    name: str, lines: int, walks: int, design: str, tmp_path: Path
+) -> None:
+    sets: dict[str, bool | int | str] = {"fwb.log_lines": lines, "fwb.walks": walks}
+    late = design == "morlog"
+    if late:
+        sets["morlog.encoded"] = False
+    run, changed = run_program(name, design, tmp_path, sets, 256)
+    counts = rivals_model.Circular(lines, walks, late).run(changed)
+    assert (lines < 4096) <= (counts["log_forced_back"] > 0) <= (lines < 16384)
+    if "esd" in design:
+        del counts["data.medium_writes"]  # duplicates are not written
+    agrees(run, counts)

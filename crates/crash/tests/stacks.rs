@@ -8,7 +8,9 @@ use sardonyx_crash::{Cuts, History, HistoryError, Kind, Options, Platform, explo
 use sardonyx_workload::{DurabilityKind, ProgramSpec};
 
 /// Loggings whose transactions are whole over each of the policies.
-pub const LOGGINGS: [&str; 6] = ["none", "hw-log", "easy-pm", "proteus", "silo", "lad"];
+pub const LOGGINGS: [&str; 8] = [
+    "none", "hw-log", "easy-pm", "proteus", "silo", "lad", "fwb", "morlog",
+];
 /// Where reserve power drains the processor's caches it drains lines of transactions under way, of which no log knows.
 pub const ONLY_ADR: &str = "lad";
 /// Mappings that lose nothing, and the policy that each is sound over if there is but one.
@@ -46,6 +48,7 @@ const PRESSED: [&[(&str, &str)]; 3] = [
         ("proteus.queue", "4"),
         ("silo.entries", "2"),
         ("lad.queue", "2"),
+        ("fwb.log_lines", "192"),
     ],
     &[
         ("integrity.minor_bits", "1"),

@@ -13,6 +13,8 @@ use sardonyx_workload::{self as workload, DurabilityKind, ProgramSpec, timed};
 const DESIGNS: [&str; 3] = ["hw-log", "alc", "easy-pm"];
 /// Those whose entries wait on chip too.
 const ALL: [&str; 6] = ["hw-log", "alc", "easy-pm", "proteus", "silo", "lad"];
+/// Those whose log goes round.
+const CIRCULAR: [&str; 2] = ["fwb", "morlog"];
 
 fn spec(name: &str, item_bytes: u64, transactions: u64) -> ProgramSpec {
     ProgramSpec {
@@ -48,7 +50,7 @@ fn writes_of(outcome: &Outcome, cause: Cause) -> u64 {
 /// Breaks if a write of a log has no cause, if a merged write is counted, or if the commands are illegal.
 #[test]
 fn writes_by_cause_are_those_of_the_command_log() {
-    for design in ALL {
+    for design in ALL.into_iter().chain(CIRCULAR) {
         for known in workload::all() {
             let mut system = system(design, &[], &spec(known.name, 128, 60), 4);
             system.memory().observe(CommandLog::default());
@@ -80,6 +82,9 @@ fn writes_by_cause_are_those_of_the_command_log() {
             let logged = writes_of(&outcome, Cause::Log);
             if DESIGNS.contains(&design) {
                 assert!(logged > 0, "{name:?}");
+            } else if CIRCULAR.contains(&design) {
+                let lines = figure(&outcome, "log_lines") as u64;
+                assert!((1..=lines).contains(&logged), "{name:?}");
             } else {
                 let spilled = figure(&outcome, "log_entries_spilled") as u64;
                 assert!(logged <= spilled, "{name:?}");
@@ -228,4 +233,36 @@ fn a_commit_that_keeps_its_data_on_chip_does_not_wait_for_memory() {
         silo < proteus && proteus < hw_log,
         "{silo} {proteus} {hw_log}"
     );
+}
+
+/// Breaks if a commit forces a line to memory, if a log that comes round does not, if it is not said to have no room, or
+/// if clean words are logged.
+#[test]
+fn a_circular_log_forces_lines_back_only_when_it_comes_round() {
+    let swap = spec("array-swap", 192, 200);
+    let counted = |design: &str, settings: &[(&str, &str)]| {
+        let alone = [("medium.queues.coalescing", "false")];
+        let outcome = run(design, &[&alone, settings].concat(), &swap, 1);
+        let [lines, forced] =
+            ["log_lines", "log_forced_back"].map(|name| figure(&outcome, name) as u64);
+        assert_eq!(writes_of(&outcome, Cause::Log), lines, "{design}");
+        assert_eq!(writes_of(&outcome, Cause::Data), forced, "{design}");
+        (lines, forced)
+    };
+    for (design, settings) in [("fwb", &[][..]), ("morlog", &[("morlog.encoded", "false")])] {
+        // Two lines of the log for each old and each new line, and a commit.
+        let once = [settings, &[("fwb.walks", "1")]].concat();
+        assert_eq!(counted(design, &once), (200 * 29, 0), "{design}");
+        let small = [settings, &[("fwb.log_lines", "256")]].concat();
+        let (lines, forced) = counted(design, &small);
+        assert!(
+            lines == 200 * 29 && (200..=1400).contains(&forced),
+            "{design}: {forced}"
+        );
+        let told = system(design, &[("fwb.log_lines", "16")], &swap, 1).run(&mut |_| true);
+        let told = told.expect_err("it has no room").to_string();
+        assert!(told.contains("set fwb.log_lines higher"), "{told}");
+    }
+    let (lines, _) = counted("morlog", &[]);
+    assert!((200 * 15..200 * 29).contains(&lines), "{lines}");
 }

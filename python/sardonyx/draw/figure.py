@@ -43,6 +43,8 @@ DESIGN_COLOURS = {
     "proteus": "#3b8ea5",
     "silo": "#9467bd",
     "lad": "#6b4c3b",
+    "fwb": "#7a9a01",
+    "morlog": "#b03a5b",
 }
 #: Colours of designs that the table does not have, such as compositions.
 _MORE_COLOURS = ("#d9a5c7", "#5f9ea0", "#b5651d", "#6b8e23", "#9370db", "#c71585", "#708090")

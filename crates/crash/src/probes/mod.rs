@@ -18,11 +18,15 @@ use std::cell::Cell;
 use sardonyx_base::random::mix;
 
 use crate::history::History;
+use sardonyx::controller::logging::fwb::LINES;
 use sardonyx::controller::mapping::DUPLICATE;
 use sardonyx::controller::mapping::places::RETIRED;
 use sardonyx::exhausted::Exhausted;
 use sardonyx::line::{Line, Logical, ZERO_LINE};
 use sardonyx::settings::{Pressure, Settings, Value};
+
+/// Lines of a circular log that no probe fills.
+const ROOM: u64 = 1 << 13;
 
 /// How much the probes of a run have looked at.
 #[derive(Default)]
@@ -68,10 +72,12 @@ impl History {
         self.stack.tries().any(|one| *one == DUPLICATE)
     }
 
-    /// The settings of a medium with a place for each of its lines, where the run's own may have fewer.
+    /// The settings of a medium with a place for each of its lines, where the run's own may have fewer, and of a circular
+    /// log in which all that is logged has room.
     fn with_room(&self) -> Settings {
         let mut settings = Settings::clone(&self.small);
         settings.set(&RETIRED, 0);
+        settings.set(&LINES, ROOM);
         settings
     }
 }

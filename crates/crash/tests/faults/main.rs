@@ -22,11 +22,13 @@ mod own_guard;
 mod own_index;
 mod own_log;
 mod own_pending;
+mod own_ring;
 mod own_root;
 mod pads;
 mod pending;
 mod plans;
 mod programs;
+mod ring;
 mod roots;
 mod table;
 mod trees;
@@ -158,6 +160,7 @@ groups! {
     log: &[log::OWN], &[log::RARE];
     log_with_counters: &[log::WITH_COUNTERS], &[];
     log_on_chip: &[pending::FAULTS, pending::SILO, pending::LAD], &[];
+    log_in_a_ring: &[ring::FWB, ring::MORLOG], &[];
     vectors: &[vectors::FAULTS], &[];
     macs: &[macs::UNNOTICED, macs::BESIDE], &[];
     macs_narrow: &[macs::WIDTHS, macs::LATE], &[];
@@ -262,12 +265,13 @@ fn no_fault_is_named_twice_and_no_slip_is_left_out() {
     are_rows(own_root::Slip::ALL, include_str!("roots.rs"));
     are_rows(own_log::Slip::ALL, include_str!("log.rs"));
     are_rows(own_pending::Slip::ALL, include_str!("pending.rs"));
+    are_rows(own_ring::Slip::ALL, include_str!("ring.rs"));
     are_rows(own_chain::Slip::ALL, include_str!("vectors.rs"));
     are_rows(own_guard::Slip::ALL, include_str!("macs.rs"));
 }
 
 /// Three faults and more of each kind that an earlier explorer missed.
-const KINDS: [(&str, &[&str]); 12] = [
+const KINDS: [(&str, &[&str]); 13] = [
     (
         "pads again after an attack",
         &[
@@ -346,6 +350,17 @@ const KINDS: [(&str, &[&str]); 12] = [
             "gone-unlogged",
             "hold-not-awaited",
             "held-unread",
+        ],
+    ),
+    (
+        "a log that comes round",
+        &[
+            "ring-nothing-forced",
+            "ring-not-awaited",
+            "ring-number-again",
+            "morph-nothing-forced",
+            "morph-not-awaited",
+            "morph-new-unread",
         ],
     ),
 ];

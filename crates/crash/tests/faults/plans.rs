@@ -106,6 +106,17 @@ pub const PENDING: Plan = Plan {
     ..LOGGED
 };
 
+/// Two cores over a circular log that comes round several times.
+pub const CIRCULAR: Plan = Plan {
+    settings: &[
+        ("medium.queues.writes", "4"),
+        ("medium.queues.high_watermark", "3"),
+        ("medium.queues.low_watermark", "1"),
+        ("fwb.log_lines", "160"),
+    ],
+    ..LOGGED
+};
+
 /// Many later lives, of which some are as long as the first.
 pub const LONG_LIVES: Plan = Plan {
     recovery_cuts: 2,

@@ -9,9 +9,11 @@ pub const DEFAULT: &str = none::NAME;
 /// The region of a log that does not lie among the lines of the mapping.
 pub const LOG_REGION: &str = "log";
 
-files! { Logging: none hw_log easy_pm proteus silo lad }
+files! { Logging: none hw_log easy_pm proteus silo lad fwb morlog }
 
 pub mod buckets;
 pub mod owners;
 pub mod pending;
+pub mod ring;
 pub mod undo;
+pub mod window;
