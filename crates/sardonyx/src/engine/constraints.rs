@@ -573,7 +573,10 @@ impl Banks {
     /// same after every period in which there is no other command. `None` if not all that were due at `cycle` could go:
     /// an array write may take longer than many periods.
     pub fn left_by_refreshes(&self, cycle: u64) -> Option<impl PartialEq + use<>> {
-        if self.refresh_due[..self.sets].iter().any(|due| *due <= cycle) {
+        if self.refresh_due[..self.sets]
+            .iter()
+            .any(|due| *due <= cycle)
+        {
             return None;
         }
         let mut left = [0; MOST + 1];

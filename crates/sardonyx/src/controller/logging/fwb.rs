@@ -19,15 +19,13 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use super::pending::{FIRST_NUMBER, SEALED};
-use super::ring::{self, RingEntry, Kind, Outlasting, Ring, WHOLE, differing};
 use super::morlog::LogForm;
-use super::window::{self, PLACE_AGAIN, RingCounts, SHARED_FIGURES, RunningTransaction, Window};
+use super::pending::{FIRST_NUMBER, SEALED};
+use super::ring::{self, Kind, Outlasting, Ring, RingEntry, WHOLE, differing};
 use super::undo::{HELD_BACK, LOGGED_AGAIN, UNDONE};
+use super::window::{self, PLACE_AGAIN, RingCounts, RunningTransaction, SHARED_FIGURES, Window};
 use crate::controller::layers::{About, Design, File, Guarantee, Logging};
-use crate::controller::{
-    Class, Figures, Layer, Persist, Storey, Top, Write, stands_on_below,
-};
+use crate::controller::{Class, Figures, Layer, Persist, Storey, Top, Write, stands_on_below};
 use crate::exhausted::Exhausted;
 use crate::line::{Line, Logical, SPAN, ZERO_LINE};
 use crate::mechanisms::{Mechanism, mechanisms};
@@ -84,7 +82,9 @@ pub static FILE: File<Logging> = File {
         },
         lines: |_| 0,
         build: |settings, below, layout| {
-            Box::new(Fwb::new(settings, LogForm::Eager, below, layout, |ring| ring))
+            Box::new(Fwb::new(settings, LogForm::Eager, below, layout, |ring| {
+                ring
+            }))
         },
         guarantee: Guarantee::on_demand,
         vectors: |_, _| None,
@@ -245,7 +245,11 @@ impl<R: Outlasting> Fwb<R> {
         known.dirty = Some(At::new(*write.data.value, ready));
         if write.flushed {
             // What is not logged yet is not needed before the commit.
-            let accepted = if self.form == LogForm::Eager { ready } else { exists };
+            let accepted = if self.form == LogForm::Eager {
+                ready
+            } else {
+                exists
+            };
             return Stored::at(accepted);
         }
         let stored = self.send(line, plan).expect("it is dirty");
@@ -274,7 +278,11 @@ impl<R: Outlasting> Fwb<R> {
         let known = self.window.known.get(&line);
         let safe = known.map_or(Step::PAST, |known| known.safe);
         let Some(dirty) = known.and_then(|known| known.dirty) else {
-            return if self.form == LogForm::Eager { Step::PAST } else { safe };
+            return if self.form == LogForm::Eager {
+                Step::PAST
+            } else {
+                safe
+            };
         };
         if !changed.is_logged {
             let mask = match self.form.is_encoded() {
@@ -353,7 +361,13 @@ impl<R: Outlasting> Storey for Fwb<R> {
             true => differing(old.value, &ZERO_LINE),
             false => WHOLE,
         };
-        self.append((Kind::Old, transaction), line, (old, mask), Step::PAST, plan);
+        self.append(
+            (Kind::Old, transaction),
+            line,
+            (old, mask),
+            Step::PAST,
+            plan,
+        );
         let undo = self.window.ring.unlock(&[line], self.window.durable, plan);
         let changed = ChangedLine {
             transaction,

@@ -8,11 +8,11 @@
 //! old content is encoded by itself, so its words of zeros are left out, and new content against the old one.
 
 use super::fwb::{self, CUT, Fwb, MECHANISMS, SHARED_MECHANISMS};
-use super::window::{self, SHARED_FIGURES};
-use super::ring;
 use super::pending::{FIRST_NUMBER, SEALED};
-use crate::controller::layers::{About, Design, File, Guarantee, Logging};
+use super::ring;
+use super::window::{self, SHARED_FIGURES};
 use crate::controller::Top;
+use crate::controller::layers::{About, Design, File, Guarantee, Logging};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::settings::{AnyKey, Settings, keys};
@@ -23,13 +23,7 @@ keys! {
         "Words of zeros in old lines, and words of new lines that are as before, are not logged";
 }
 
-static KEYS: [&dyn AnyKey; 5] = [
-    &fwb::LINES,
-    &fwb::WALKS,
-    &FIRST_NUMBER,
-    &SEALED,
-    &ENCODED,
-];
+static KEYS: [&dyn AnyKey; 5] = [&fwb::LINES, &fwb::WALKS, &FIRST_NUMBER, &SEALED, &ENCODED];
 
 /// When and how a line's new content is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +53,9 @@ pub fn form(settings: &Settings) -> LogForm {
 }
 
 fn build(settings: &Settings, below: Top, layout: &mut Layout) -> Top {
-    Box::new(Fwb::new(settings, form(settings), below, layout, |ring| ring))
+    Box::new(Fwb::new(settings, form(settings), below, layout, |ring| {
+        ring
+    }))
 }
 
 /// The layers and designs of this file.
