@@ -349,11 +349,7 @@ impl<R: Outlasting> Storey for Fwb<R> {
         this.lines.push(line);
         let transaction = this.number;
         plan.lock(line);
-        let mask = match self.form.is_encoded() {
-            true => differing(old.value, &ZERO_LINE),
-            false => WHOLE,
-        };
-        self.append((Kind::Old, transaction), line, (old, mask), Step::PAST, plan);
+        self.append((Kind::Old, transaction), line, (old, WHOLE), Step::PAST, plan);
         let undo = self.window.ring.unlock(&[line], self.window.durable, plan);
         let changed = ChangedLine {
             transaction,
