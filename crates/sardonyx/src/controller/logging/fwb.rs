@@ -357,14 +357,10 @@ impl<R: Outlasting> Storey for Fwb<R> {
         this.lines.push(line);
         let transaction = this.number;
         plan.lock(line);
-        let mask = match self.form.is_encoded() {
-            true => differing(old.value, &ZERO_LINE),
-            false => WHOLE,
-        };
         self.append(
             (Kind::Old, transaction),
             line,
-            (old, mask),
+            (old, WHOLE),
             Step::PAST,
             plan,
         );

@@ -5,7 +5,8 @@
 //!
 //! Left out: the states of lines in L1 and the log buffers' lengths (every line may wait for its commit), the commit
 //! that does not wait for redo data, and which bits of what is left are compressed further. *Assumed*: parts are words;
-//! old content is encoded by itself, so its words of zeros are left out, and new content against the old one.
+//! old content is whole, because it is logged before anybody knows what changes, and how long its log is must not tell
+//! what a line held.
 
 use super::fwb::{self, CUT, Fwb, MECHANISMS, SHARED_MECHANISMS};
 use super::pending::{FIRST_NUMBER, SEALED};
@@ -20,7 +21,7 @@ use crate::settings::{AnyKey, Settings, keys};
 keys! {
     ENCODED: bool = flag("morlog.encoded", true),
         Source("MorLog: log data of clean bits are clean, and are discarded"),
-        "Words of zeros in old lines, and words of new lines that are as before, are not logged";
+        "Words of new lines that are as before are not logged";
 }
 
 static KEYS: [&dyn AnyKey; 5] = [&fwb::LINES, &fwb::WALKS, &FIRST_NUMBER, &SEALED, &ENCODED];
@@ -30,8 +31,7 @@ static KEYS: [&dyn AnyKey; 5] = [&fwb::LINES, &fwb::WALKS, &FIRST_NUMBER, &SEALE
 pub enum LogForm {
     /// As it comes, and whole.
     Eager,
-    /// When its transaction commits, if memory does not have it by then. Old content without its zero words, new
-    /// content without words that are as before if `encoded`.
+    /// When its transaction commits, if memory does not have it by then; without words that are as before if `encoded`.
     Morphing {
         /// Whether words are left out.
         encoded: bool,
