@@ -42,8 +42,9 @@ if TYPE_CHECKING:
     from sardonyx.layers import guard, mapping, policy
     from sardonyx.notebook import plot, plots
     from sardonyx.questions import ProgramSource
+    from sardonyx.runs.frames import write_trace
     from sardonyx.runs.results import Results
-    from sardonyx.tracing.frames import read_trace, write_trace
+    from sardonyx.tracing.frames import read_trace
 
 __all__ = [
     "DESIGNS",
@@ -102,7 +103,7 @@ _HOMES = {
     "plot": "notebook",
     "plots": "notebook",
     "read_trace": "tracing.frames",
-    "write_trace": "tracing.frames",
+    "write_trace": "runs.frames",
 }
 
 

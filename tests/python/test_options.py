@@ -56,6 +56,7 @@ FORMS = {
     "merge generate": ["cow images"],
     "merge run": ["v.raw", "--pid 1", "--pid 1 --snapshots 1"],
     "merge time": ["silo"],
+    "merge watch": ["--pid 1 --rounds 1"],
     "pack": ["r1 --out a"],
     "programs": [""],
     "recordings": [""],
@@ -186,6 +187,8 @@ PLACES |= {"crash-test lint --all", "crash-test files --verbose"}  # shown, or n
 PLACES |= {f"crash-test search --{more}" for more in ("threads", "recovery", "designs")}
 # What goes on to the next round; test_explore.py has it.
 PLACES |= {"explore --goal", "explore --at-most"}
+# Which processes, when, and for whom; test_merge_watch.py has it.
+PLACES |= {f"merge watch --{it}" for it in ("named", "every", "share", "listen", "textfile")}
 #: What answers at once and does no work.
 LOOKED_UP = {
     "asked", "caches", "check_designs", "check_job", "check_merge_timed", "check_sources",

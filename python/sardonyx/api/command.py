@@ -197,7 +197,7 @@ def _filed(given: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
                 return value
             if hasattr(value, "to_document"):
                 return value.save(Path(scratch, f"{name}.json"))
-            from sardonyx.tracing.frames import write_trace
+            from sardonyx.runs.frames import write_trace
 
             if Path(name).name != name:
                 raise SardonyxError(f"{name}: a trace's name has no folder")
