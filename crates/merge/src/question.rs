@@ -48,13 +48,12 @@ question! {
         /// Live processes: the number of snapshots.
         #[schemars(range(min = 1, max = 1000), extend("requires" = "pid"))]
         snapshots: u32 = 2,
-        /// Seconds between two snapshots.
+        /// Seconds between snapshots.
         #[schemars(range(min = 0, max = 86400), extend("requires" = "pid"))]
         every: f64 = 1.0,
         #[schemars(description = algorithms::listed(), extend("short" = "d"))]
         designs: Names = Names::of("ksm"),
-        /// The kernel whose KSM is modelled: linux-6, linux-4.4 or paper; host: linux-6 with the settings of the running
-        /// kernel.
+        /// Whose KSM: linux-6, linux-4.4, paper, or host: linux-6 with the settings here.
         kernel: String = "linux-6".into(),
         /// Live processes: memory for copies of their pages. Beyond it pages are known by digests, and near matches are not
         /// looked for.
