@@ -59,8 +59,7 @@ question! {
         /// looked for.
         #[schemars(extend("requires" = "pid"))]
         memory: Bytes = Bytes(1 << 30),
-        /// Images: whether pages of zeros, which may never have been touched, count as pages. held: yes; no-holes: except
-        /// holes of the file; none: no.
+        /// Images: whether pages of zeros count: held: yes; no-holes: except holes of the file; none: no.
         #[schemars(extend("requires" = "machines"))]
         zeros: Zeros,
         /// Recommend settings for a pass within N seconds.
