@@ -215,6 +215,27 @@ def question_of(results: Path, **change: Any) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.parametrize("change", [{"limit": "x"}, {"warmup": [1]}, {"footprint": None}])
+def test_a_question_that_nobody_asked_is_no_traceback(
+    sardonyx: Program, results: Path, change: dict[str, Any]
+) -> None:
+    question_of(results, **change)
+    assert sardonyx("cite", "o").status == 0
+    bad_input(sardonyx("pack", "o", "--out", "b"), "its question cannot be asked")
+
+
+def test_a_warm_up_that_the_question_does_not_name_is_not_denied(
+    sardonyx: Program, results: Path
+) -> None:
+    assert "All requests count: there was no warm-up." in sardonyx("cite", "o").out
+    known = results / "origin.json"
+    document = json.loads(known.read_text())
+    del document["question"]["warmup"]
+    known.write_text(json.dumps(document))
+    said = sardonyx("cite", "o").out
+    assert "no warm-up" not in said and "The command chose how its runs were warmed up." in said
+
+
 @pytest.mark.parametrize("way", ["absolute", "up", "link", "unrecorded"])
 def test_no_file_from_elsewhere_is_packed(
     sardonyx: Program, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import json
+import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -15,6 +19,7 @@ from typing import Any
 
 import pytest
 import sardonyx
+from sardonyx import _core
 from sardonyx.merging import metrics
 
 #: A process with N pages of which every four are equal, offered for merging if so asked.
@@ -75,9 +80,55 @@ def test_a_process_that_ends_is_left_and_the_watch_with_the_last() -> None:
     assert nobody.status == 3 and nobody["failed_rounds"] == 1 and "without any" in nobody.table()
 
 
+def test_a_process_that_ends_within_a_round_ends_no_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    merge = _core.merge
+    with guest(50) as lasting, guest(50) as ending:
+
+        def ends_meanwhile(question: str, progress: Any) -> str:
+            if str(ending) in question:
+                os.kill(ending, signal.SIGKILL)
+                os.waitpid(ending, 0)
+            return merge(question, progress)
+
+        monkeypatch.setattr("sardonyx._core.merge", ends_meanwhile)
+        name = Path(f"/proc/{ending}/comm").read_text().strip()
+        both = watched(pid=[lasting, ending], rounds=1)
+        assert [row["pid"] for row in both["guests"]] == [lasting] and both.status == 0
+        assert watched(pid=[lasting], named=[name], rounds=1).status == 0
+
+    def nothing_left(question: str, _: Any) -> str:
+        pid = json.loads(question)["pid"][0]
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise sardonyx.SardonyxError("nothing is left to merge: exited meanwhile")
+
+    with guest(50) as alone:
+        monkeypatch.setattr("sardonyx._core.merge", nothing_left)
+        found = watched(pid=[alone], rounds=1)
+        assert found.status == 3 and found["failed_rounds"] == 1
+
+
+def test_without_ksm_nothing_is_said_of_what_is_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sardonyx.runs.merging.kernel_now", lambda: None)
+    with guest(50) as pid:
+        found = watched(pid=[pid], rounds=1)
+    assert found["host"]["saved_bytes"] is None and "no KSM" in found.table()
+    assert "sardonyx_merge_saved_bytes" not in metrics.text(found)
+
+
+def test_a_full_disk_ends_no_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("sardonyx.merging.watch.write_text", full)
+    with guest(50) as pid:
+        assert watched(pid=[pid], rounds=2, textfile=tmp_path / "a.prom")["rounds"] == 2
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        ({"pid": [1], "textfile": "/nowhere/a.prom"}, "textfile /nowhere/a.prom: its directory"),
         ({}, "no process: give pid N, or named PATTERN"),
         ({"pid": [1], "listen": "x"}, "listen x: give an address and a port"),
         ({"pid": [0]}, "pid 0: give"),

@@ -14,6 +14,7 @@ from typing import Any
 import numpy
 import pandas
 import pyarrow
+import pyarrow.parquet
 import pytest
 import sardonyx
 from sardonyx.runs.results import Results
@@ -342,3 +343,17 @@ def test_a_frame_that_is_no_trace_is_refused(columns: dict[str, Any], said: str)
         sardonyx.compare(pandas.DataFrame(columns), "esd")
     with pytest.raises(sardonyx.SardonyxError, match="a/b: a trace's name has no folder"):
         sardonyx.compare({"a/b": pandas.DataFrame(columns)}, "esd")
+
+
+def test_a_trace_with_further_columns_is_read_and_one_that_is_none_is_refused(
+    tmp_path: Path,
+) -> None:
+    frame = sardonyx.read_trace("redis", 10)
+    table = pyarrow.Table.from_pandas(frame.assign(op=0, mine="x"), preserve_index=False)
+    pyarrow.parquet.write_table(table, tmp_path / "more.parquet")
+    assert sardonyx.read_trace(tmp_path / "more.parquet").columns.tolist() == list(frame.columns)
+    for wrong in ({"op": "read"}, {"op": 99}, {"op": None}):
+        table = pyarrow.Table.from_pandas(frame.assign(**wrong), preserve_index=False)
+        pyarrow.parquet.write_table(table, tmp_path / "wrong.parquet")
+        with pytest.raises(sardonyx.SardonyxError, match=r"wrong\.parquet"):
+            sardonyx.read_trace(tmp_path / "wrong.parquet")

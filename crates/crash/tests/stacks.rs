@@ -221,6 +221,17 @@ fn each_integrity_keeps_what_it_promises_last_quarter() {
     a_quarter_holds(3);
 }
 
+/// A line that LAD holds is answered at once, before the core goes on: with these numbers it once went on.
+#[test]
+fn a_core_hears_of_a_line_that_waits_on_chip_before_it_goes_on() {
+    for (design, number) in [
+        ("lad/zero-lines+ideal@phoenix", 3809),
+        ("lad/identity+no-encryption@bonsai", 6393),
+    ] {
+        history(design, number, 330_258_073 + number as u64).expect("it runs to its end");
+    }
+}
+
 /// One stack in 24, others by each seed.
 #[test]
 #[ignore = "slow: hundreds of stacks take ten minutes"]

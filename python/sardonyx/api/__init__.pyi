@@ -381,7 +381,7 @@ def merge_watch(
     share: float = 1.0,
     rounds: int | None = None,
     listen: str | None = None,
-    textfile: str | None = None,
+    textfile: Text | None = None,
     memory: int | str = 67_108_864,
     pass_in: int = 200,
     at_most: int = 70,

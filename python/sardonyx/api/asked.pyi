@@ -316,7 +316,7 @@ class MergeWatch(Asked):
     share: float
     rounds: int | None
     listen: str | None
-    textfile: str | None
+    textfile: Path | None
     memory: int
     pass_in: int
     at_most: int

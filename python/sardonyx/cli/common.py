@@ -129,14 +129,18 @@ def _answer(
         note(each)
     for each in answer.errors:
         fail(each)
-    if "table" in paper:
-        answer.files.extend(f"table: {name}" for name in answer.save_table(paper["table"]))
-    if "figure" in paper:
-        _draw(answer, paper)
-    if "html" in paper:
-        answer.report(paper["html"])
-        answer.files.append(f"report: {paper['html']}")
-    answer.tell(people)
+    try:
+        if "table" in paper:
+            answer.files.extend(f"table: {name}" for name in answer.save_table(paper["table"]))
+        if "figure" in paper:
+            _draw(answer, paper)
+        if "html" in paper:
+            answer.report(paper["html"])
+            answer.files.append(f"report: {paper['html']}")
+    finally:
+        answer.tell(
+            people
+        )  # a disk may be full, or a figure have another name, after hours of work
     if to is not None:
         write_json(to, answer.as_json())
     if answer.status:

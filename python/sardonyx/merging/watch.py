@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import partial
 from os import getpid
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from sardonyx.answer import NOTHING_SAID, Answer
 from sardonyx.api.asked import MergeWatch, whole
 from sardonyx.api.command import ran
 from sardonyx.draw.grid import folded, grid, numbers
-from sardonyx.files import write_text
+from sardonyx.files import check_target, write_text
 from sardonyx.merging import metrics
 from sardonyx.runs import merging
 from sardonyx.runs.scheduler import Task, Watch
@@ -70,6 +71,8 @@ def answer(asked: MergeWatch, watch: Watch | None) -> Answer:
     started = {pid: _started(pid) for pid in asked.pid}
     if gone := [pid for pid, when in started.items() if when is None]:
         raise SardonyxError(f"--pid {gone[0]}: there is no such process; `ps` lists them")
+    if asked.textfile is not None:
+        check_target(asked.textfile, option="--textfile ")
     watched = Watched()
     serving = metrics.served(asked.listen, watched.document) if asked.listen else nullcontext()
     with serving:
@@ -81,7 +84,7 @@ def answer(asked: MergeWatch, watch: Watch | None) -> Answer:
                 guests = dict.fromkeys([*left, *_named(asked.named)])
                 _look(asked, watched, list(guests), watch)
                 if asked.textfile is not None:
-                    write_text(asked.textfile, metrics.text(watched.document()))
+                    _keep(asked.textfile, watched, watch)
                 if not asked.listen and asked.textfile is None:
                     say(watch, _line(watched))
                 if not left and not asked.named:
@@ -90,6 +93,14 @@ def answer(asked: MergeWatch, watch: Watch | None) -> Answer:
             pass
     document = watched.document()
     return Answer("merge watch", document, 0 if watched.rounds > watched.failed else NOTHING_SAID)
+
+
+def _keep(place: Path, watched: Watched, watch: Watch | None) -> None:
+    """Write the metrics; a disk that is full now may have room in the next round."""
+    try:
+        write_text(place, metrics.text(watched.document()))
+    except OSError as error:
+        say(watch, f"--textfile {place}: round {watched.rounds} is not there: {error.strerror}")
 
 
 def _rounds(asked: MergeWatch, watched: Watched, watch: Watch | None) -> Iterator[None]:
@@ -116,20 +127,21 @@ def _look(asked: MergeWatch, watched: Watched, guests: list[int], watch: Watch |
     before = time.process_time()
     while guests and found is None:
         try:
-            found = ran(
-                "reading", lambda progress: _core.merge(_question(asked, guests), progress), watch
-            )
+            found = ran("reading", partial(_core.merge, _question(asked, guests)), watch)
         except SardonyxError as error:
             at = re.match(r"--pid (\d+): (.*)", str(error))
-            if at is None or int(at[1]) not in guests:
+            if at is not None and int(at[1]) in guests:
+                if guests == [int(at[1])] and not watched.rounds and not asked.named:
+                    raise  # who named it wants to know
+                guests.remove(int(at[1]))
+                unreadable[at[1]] = at[2]
+            elif ended := [pid for pid in guests if _started(pid) is None]:
+                guests = [pid for pid in guests if pid not in ended]
+            else:
                 raise
-            if guests == [int(at[1])] and not watched.rounds and not asked.named:
-                raise  # who named it wants to know
-            guests.remove(int(at[1]))
-            unreadable[at[1]] = at[2]
-    kernel = merging.kernel_now() or {}
+    kernel = merging.kernel_now()
     host = {
-        "saved_bytes": PAGE * (kernel.get("pages_sharing", 0) + kernel.get("ksm_zero_pages", 0)),
+        "saved_bytes": kernel and PAGE * (kernel["pages_sharing"] + kernel["ksm_zero_pages"]),
         "kernel": kernel,
         "round_cpu_seconds": time.process_time() - before,
     }
@@ -176,7 +188,8 @@ def _host(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _guests(found: Mapping[str, Any], pids: Sequence[int]) -> list[dict[str, Any]]:
-    return list(map(_guest, pids, found["machines"], found["advice"]["profits"]))
+    each = zip(pids, found["machines"], found["advice"]["profits"], strict=True)
+    return [_guest(*one) for one in each if one[1]["ended_at_pass"] is None]
 
 
 def _guest(pid: int, machine: Mapping[str, Any], profit: Mapping[str, Any]) -> dict[str, Any]:
@@ -227,6 +240,11 @@ def _started(pid: int) -> str | None:
         return None
 
 
+def _saved(host: Mapping[str, Any]) -> str:
+    saved = host.get("saved_bytes")
+    return "nothing: this kernel has no KSM" if saved is None else f"{saved / (1 << 20):,.1f} MiB"
+
+
 def _line(watched: Watched) -> str:
     host = watched.host
     if "possible_net_bytes" not in host:
@@ -234,7 +252,7 @@ def _line(watched: Watched) -> str:
     mib = 1 << 20
     return (
         f"round {watched.rounds}: {len(watched.guests)} processes, "
-        f"{host['pages'] * PAGE / mib:,.1f} MiB; saved {host['saved_bytes'] / mib:,.1f} MiB, "
+        f"{host['pages'] * PAGE / mib:,.1f} MiB; saved {_saved(host)}, "
         f"possible {host['possible_net_bytes'] / mib:,.1f} MiB net"
     )
 
@@ -246,8 +264,7 @@ def tell(people: Console, answer: Answer) -> None:
     share = 100 * answer["cpu_seconds"] / max(answer["seconds"], 1e-9)
     failed = f", {answer['failed_rounds']} without any process" if answer["failed_rounds"] else ""
     people.print(
-        f"{answer['rounds']} rounds{failed}, {share:.2f} % of a core; saved now: "
-        f"{host.get('saved_bytes', 0) / mib:,.1f} MiB",
+        f"{answer['rounds']} rounds{failed}, {share:.2f} % of a core; saved now: {_saved(host)}",
         soft_wrap=True,
     )
     table = grid(

@@ -36,6 +36,8 @@ OPS = (
 #: The entry of a file's metadata, and of a frame's ``attrs``, that says where a trace is from.
 PROVENANCE = "sardonyx.trace"
 LINE_BYTES = 64
+#: The columns of a trace file.
+COLUMNS = ("gap", "thread", "op", "line", "data", "site")
 
 
 def write_trace(frame: Any, path: str | os.PathLike[str], **provenance: Any) -> Path:
@@ -75,14 +77,9 @@ def _table(frame: Any) -> pyarrow.Table:
             _column(table, "address", pyarrow.uint64()), pyarrow.scalar(6, pyarrow.uint64())
         )
         table = table.append_column("line", lines).drop_columns(["address"])
-    columns: dict[str, Any] = {
-        "gap": pyarrow.uint32(),
-        "thread": pyarrow.uint16(),
-        "op": pyarrow.uint8(),
-        "line": pyarrow.uint64(),
-        "data": pyarrow.binary(LINE_BYTES),
-        "site": pyarrow.uint32(),
-    }
+    whole = (pyarrow.uint32(), pyarrow.uint16(), pyarrow.uint8(), pyarrow.uint64())
+    kinds: tuple[Any, ...] = (*whole, pyarrow.binary(LINE_BYTES), pyarrow.uint32())
+    columns = dict(zip(COLUMNS, kinds, strict=True))
     if unknown := [name for name in table.column_names if name not in columns]:
         raise SardonyxError(f"column {unknown[0]}: is none of {', '.join(columns)} or address")
     for needed in ("op", "line"):

@@ -86,8 +86,9 @@ def tell(people: Console, answer: Answer) -> None:
 def _what(results: Results, known: Origin) -> str:
     commit = known.said.get("commit")
     built = f"commit {commit}" if commit else "its commit is not recorded"
+    plural = "s" * (len(results.designs) > 1)
     return (
-        f"We simulated the designs {_listed(results.designs)} with Sardonyx {results.sardonyx} "
+        f"We simulated the design{plural} {_listed(results.designs)} with Sardonyx {results.sardonyx} "
         f"({built})."
     )
 
@@ -145,14 +146,16 @@ def _spans(results: Results, known: Origin) -> Iterable[str]:
         yield "Limits and warm-up are not recorded."
         return
     if asked.get("limit"):
-        yield f"Traces end after {asked['limit']:,} records."
+        yield f"Traces end after {_value(asked['limit'])} records."
     if any(run.metric("transactions") for run in results.runs) and "transactions" in asked:
         yield (
-            f"Programs ran {asked['transactions']:,} transactions of {asked['transaction_size']} "
-            f"bytes over {asked['footprint']:,} bytes."
+            f"Programs ran {_value(asked['transactions'])} transactions of "
+            f"{_value(asked.get('transaction_size'))} bytes over {_value(asked.get('footprint'))} "
+            "bytes."
         )
-    warmup = asked.get("warmup")
-    if warmup:
+    if "warmup" not in asked:
+        yield "The command chose how its runs were warmed up."
+    elif warmup := asked["warmup"]:
         unit = "" if str(warmup).endswith("%") else " requests or transactions"
         yield f"The first {warmup}{unit} warmed the machine up and do not count."
     else:

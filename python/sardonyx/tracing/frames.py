@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from sardonyx._core import SardonyxError
-from sardonyx.runs.frames import OPS, PROVENANCE
+from sardonyx.runs.frames import COLUMNS, OPS, PROVENANCE
 
 if TYPE_CHECKING:
     import pandas
@@ -46,21 +46,21 @@ def read_trace(
             with pyarrow.parquet.ParquetFile(file) as source:
                 schema = source.schema_arrow
                 batches, had = [], 0
-                for batch in source.iter_batches():
+                names = [name for name in schema.names if name in COLUMNS]  # others say nothing
+                for batch in source.iter_batches(columns=names):
                     batches.append(batch.slice(0, None if limit is None else limit - had))
                     had += len(batches[-1])
                     if had == limit:
                         break
         except (OSError, pyarrow.ArrowException) as error:
             raise SardonyxError(f"{path}: {error}; try `sardonyx trace check {path}`") from error
-    table = pyarrow.Table.from_batches(batches, schema)
-    frame = table.replace_schema_metadata(None).to_pandas()
-    try:
-        frame["op"] = pandas.Categorical([OPS[op] for op in frame["op"]], OPS)
-    except (KeyError, IndexError) as error:
-        raise SardonyxError(f"{path}: {error}; try `sardonyx trace check {path}`") from error
-    if "site" in frame:
-        frame["site"] = frame["site"].astype("UInt32")
-    told = (schema.metadata or {}).get(PROVENANCE.encode())
-    frame.attrs = {PROVENANCE: json.loads(told)} if told else {}
+        told = (schema.metadata or {}).get(PROVENANCE.encode())
+        try:
+            frame = pyarrow.Table.from_batches(batches).replace_schema_metadata(None).to_pandas()
+            frame["op"] = pandas.Categorical([OPS[op] for op in frame["op"]], OPS)
+            if "site" in frame:
+                frame["site"] = frame["site"].astype("UInt32")
+            frame.attrs = {PROVENANCE: json.loads(told)} if told else {}
+        except (LookupError, TypeError, ValueError) as error:
+            raise SardonyxError(f"{path}: {error}; try `sardonyx trace check {path}`") from error
     return frame

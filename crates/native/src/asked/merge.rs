@@ -1,6 +1,5 @@
 //! What the commands of this door are asked.
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
 use sardonyx_merge::advice::Target;
 use sardonyx_merge::images::mixes::Mix;
@@ -65,7 +64,7 @@ question! {
         #[schemars(extend("value" = "ADDRESS:PORT"))]
         listen: Option<String>,
         /// Write the metrics to this file in each round, for the collector of text files.
-        textfile: Option<PathBuf>,
+        textfile: Option<Place>,
         /// Memory for copies of pages; beyond it pages are known by digests.
         memory: Bytes = Bytes(1 << 26),
         /// Recommend settings for a pass within N seconds.

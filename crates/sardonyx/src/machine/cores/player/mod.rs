@@ -117,7 +117,8 @@ impl<'s> Player<'s> {
     fn line_came(&mut self, waiter: Waiter, now: Time) {
         let now = now.ps() * self.window.width;
         let back = now + self.latency[2];
-        self.waits.access += back - waiter.since;
+        let waited = back.checked_sub(waiter.since);
+        self.waits.access += waited.expect("a line comes after it was asked for");
         if waiter.first {
             self.mshrs.release(back);
         }
