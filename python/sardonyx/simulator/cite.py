@@ -88,8 +88,8 @@ def _what(results: Results, known: Origin) -> str:
     built = f"commit {commit}" if commit else "its commit is not recorded"
     plural = "s" * (len(results.designs) > 1)
     return (
-        f"We simulated the design{plural} {_listed(results.designs)} with Sardonyx {results.sardonyx} "
-        f"({built})."
+        f"We simulated the design{plural} {_listed(results.designs)} with Sardonyx "
+        f"{results.sardonyx} ({built})."
     )
 
 
