@@ -68,6 +68,9 @@ class Machine:
     efit: Table = Table()
     refer_max: int = 255
     refresh_every: int = 1 << 20
+    prefetch: Table = Table(65536)
+    #: Whether lines enter the prefetch cache as they are stored, too.
+    prefetch_stored: bool = False
     lines: int = (16 << 30) // LINE
     read_nj: float = 1.49
     write_nj: float = 6.75
@@ -84,6 +87,10 @@ class Machine:
             "esd.efit_ways": self.efit.ways,
             "esd.refer_max": self.refer_max,
             "esd.refresh_every": self.refresh_every,
+            "fsdedup.refresh_every": self.refresh_every,
+            "fsdedup.prefetch_bytes": self.prefetch.size,
+            "fsdedup.prefetch_ways": self.prefetch.ways,
+            "fsdedup.fill": "stored" if self.prefetch_stored else "compared",
         }
 
 
@@ -234,13 +241,19 @@ class Entry:
 
     place: int
     refer: int = 1
+    found: int = 0
 
 
 @dataclass
 class Esd:
-    """ESD's tables (Sec. III-B), and what they do at a read and at a write."""
+    """ESD's tables (Sec. III-B), and what they do at a read and at a write; or FSDedup's.
+
+    FSDedup compares with lines that it keeps in clear on chip, and its refresh halves ``referH`` of
+    entries that were not found since the last one (rivals.md, "FSDedup").
+    """
 
     machine: Machine
+    keeps: bool = False
     counts: Counter[str] = field(default_factory=Counter)
     #: Where each line lies, what each place holds, how many lines lie there: one byte.
     places: dict[int, int] = field(default_factory=dict)
@@ -259,6 +272,8 @@ class Esd:
         self.amt = Cache(self.machine.amt)
         self.counters = Cache(self.machine.counters)
         self.top = self.machine.lines
+        sets = self.machine.prefetch.size // LINE // self.machine.prefetch.ways
+        self.kept: list[OrderedDict[int, None]] = [OrderedDict() for _ in range(sets)]
 
     def read(self, line: int, data: bytes | None) -> None:
         """Mapping, counter, line, pad. A line from before lies at a place of its own (past.md)."""
@@ -315,8 +330,12 @@ class Esd:
         entry = self.efit[word % len(self.efit)].get(word)
         self.counts["efit_hits"] += entry is not None
         if self.counts["efit_lookups"] % self.machine.refresh_every == 0:
+            last = self.counts["efit_lookups"] - self.machine.refresh_every
             for each in (each for entries in self.efit for each in entries.values()):
-                each.refer = max(0, each.refer - 1)
+                if not self.keeps:
+                    each.refer = max(0, each.refer - 1)
+                elif each.found < last:
+                    each.refer //= 2
         return entry
 
     def same(self, entry: Entry, word: int, data: bytes) -> bool:
@@ -327,12 +346,33 @@ class Esd:
         if entry.refer >= self.machine.refer_max:
             self.counts["saturated_rewrites"] += 1
             return False
-        self.fetch(entry.place, "compare")
+        if not self.keeps:
+            self.fetch(entry.place, "compare")
+        elif not self.is_kept(entry.place):
+            self.fetch(entry.place, "compare")
+            self.keep(entry.place)
         if self.contents[entry.place] != data:
             self.counts["collisions"] += 1
             return False
         self.efit[word % len(self.efit)].move_to_end(word)
+        entry.found = self.counts["efit_lookups"]
         return True
+
+    def is_kept(self, place: int) -> bool:
+        """Whether a place's line is on chip, for a comparison."""
+        kept = self.kept[place % len(self.kept)]
+        self.counts["prefetch_lookups"] += 1
+        self.counts["prefetch_hits"] += place in kept
+        if place in kept:
+            kept.move_to_end(place)
+        return place in kept
+
+    def keep(self, place: int) -> None:
+        """Keep a place's line on chip; the one that was compared longest ago leaves."""
+        kept = self.kept[place % len(self.kept)]
+        if len(kept) == self.machine.prefetch.ways:
+            kept.popitem(last=False)
+        kept[place] = None
 
     def store(self, line: int) -> int:
         """Write a line: to its own place, else the one freed first, else from the top down.
@@ -343,6 +383,7 @@ class Esd:
         self.counts["data.medium_writes"] += 1
         self.counts["pads"] += 1
         look_up_counter(self.counters, place, changed=True)
+        self.kept[place % len(self.kept)].pop(place, None)
         return place
 
     def freed(self) -> int:
@@ -372,7 +413,9 @@ class Esd:
         elif len(entries) == self.machine.efit.ways:
             victim = min(entries, key=lambda each: entries[each].refer)
             self.known.pop(entries.pop(victim).place, None)
-        entries[word] = Entry(place)
+        entries[word] = Entry(place, found=self.counts["efit_lookups"])
+        if self.machine.prefetch_stored:
+            self.keep(place)
         entries.move_to_end(word)
         self.known[place] = word
 
@@ -396,9 +439,12 @@ class Esd:
             self.free.setdefault(place)
 
 
-def esd(records: Sequence[Record], machine: Machine) -> Figures:
-    """ESD with its mappings and counters behind caches (Sec. III), over ``per-line`` counters."""
-    state = Esd(machine)
+def esd(records: Sequence[Record], machine: Machine, keeps: bool = False) -> Figures:
+    """ESD with its mappings and counters behind caches (Sec. III), over ``per-line`` counters.
+
+    With ``keeps`` it is FSDedup.
+    """
+    state = Esd(machine, keeps)
     words = iter(check_words([record.data or bytes(LINE) for record in records if record.writes]))
     for writes, line, data in records:
         if writes:
@@ -407,6 +453,7 @@ def esd(records: Sequence[Record], machine: Machine) -> Figures:
             state.read(line, data)
     counts = state.counts
     pads, hits = counts.pop("pads"), counts.pop("efit_hits")
+    compared, on_chip = counts.pop("prefetch_lookups", 0), counts.pop("prefetch_hits", 0)
     counts["data_writes"] = counts["data.medium_writes"]
     figures = booked(counts + state.amt.counts + state.counters.counts, pads, machine)
     figures |= {
@@ -422,4 +469,6 @@ def esd(records: Sequence[Record], machine: Machine) -> Figures:
         + state.amt.bytes_written
         + state.counters.bytes_written,
     }
+    if compared:
+        figures["prefetch_hit_rate"] = on_chip / compared
     return figures

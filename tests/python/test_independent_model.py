@@ -26,6 +26,8 @@ MACHINES = {
         Table(65536, 1024), Table(12800, 200), Table(14 * 1024, 1024), 4, refresh_every=1000
     ),
 }
+#: Designs that deduplicate, and whether they keep lines to compare on chip.
+ESD = {"esd": False, "fsdedup": True}
 POLICIES = {
     "baseline": "per-line",
     "no-encryption": "no-encryption",
@@ -51,6 +53,7 @@ METRICS = (
     "counter_bytes",
     "efit_lookups",
     "efit_hit_rate",
+    "prefetch_hit_rate",
     "collisions",
     "saturated_rewrites",
     "leaked_lines",
@@ -58,8 +61,17 @@ METRICS = (
     "metadata_bytes",
     "metadata_bytes_in_use",
 )
-SMALL = Machine(Table(4096, 4), Table(1280, 4), Table(14 * 32, 4))
-LIMITS = Machine(Table(4096, 64), Table(1280, 20), Table(14 * 32, 32), 5, refresh_every=50)
+SMALL = Machine(
+    Table(4096, 4), Table(1280, 4), Table(14 * 32, 4), prefetch=Table(512, 2), prefetch_stored=True
+)
+LIMITS = Machine(
+    Table(4096, 64),
+    Table(1280, 20),
+    Table(14 * 32, 32),
+    5,
+    refresh_every=50,
+    prefetch=Table(256, 4),
+)
 #: Choices that the models do not make.
 OTHERS = {
     "esd.collision": "replace",
@@ -111,8 +123,8 @@ def records(trace: Path, limit: int) -> list[Record]:
 
 
 def check_trace(trace: Path, limit: int, machine: Machine) -> int:
-    """ESD, its baseline and SCA's policies on a trace: how many figures agree."""
-    runs = sardonyx.compare(trace, ["esd", *POLICIES], set=machine.keys(), limit=limit, jobs=1).runs
+    """ESD, FSDedup, their baseline and SCA's policies on a trace: how many figures agree."""
+    runs = sardonyx.compare(trace, [*ESD, *POLICIES], set=machine.keys(), limit=limit, jobs=1).runs
     number = sum(agree(run, predict(run.design, records(trace, limit), machine)) for run in runs)
     print(f"{trace.stem}: {number} figures agree")
     return number
@@ -120,8 +132,8 @@ def check_trace(trace: Path, limit: int, machine: Machine) -> int:
 
 def predict(design: str, first: list[Record], machine: Machine) -> Figures:
     """The model of a design, on the first records of a trace."""
-    if design == "esd":
-        return esd(first, machine)
+    if design in ESD:
+        return esd(first, machine, ESD[design])
     return identity(first, POLICIES[design], machine)
 
 

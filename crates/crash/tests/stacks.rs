@@ -14,11 +14,12 @@ pub const LOGGINGS: [&str; 8] = [
 /// Where reserve power drains the processor's caches it drains lines of transactions under way, of which no log knows.
 pub const ONLY_ADR: &str = "lad";
 /// Mappings that lose nothing, and the policy that each is sound over if there is but one.
-pub const MAPPINGS: [&str; 6] = [
+pub const MAPPINGS: [&str; 7] = [
     "identity",
     "zero-lines",
     "esd",
     "esd-sound",
+    "fsdedup-sound",
     "dedup-sha1-sound",
     "dewrite-sound",
 ];
@@ -48,6 +49,8 @@ const PRESSED: [&[(&str, &str)]; 3] = [
         ("proteus.queue", "4"),
         ("silo.entries", "2"),
         ("lad.queue", "2"),
+        ("fsdedup.prefetch_bytes", "512"),
+        ("fsdedup.prefetch_ways", "2"),
         ("fwb.log_lines", "192"),
     ],
     &[

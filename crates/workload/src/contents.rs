@@ -51,6 +51,29 @@ const EDGES: [u8; 8] = [0x00, 0xff, 0x01, 0x7f, 0x80, 0x81, 0xfe, 0x55];
 const CARRIES: [u32; 4] = [8, 16, 32, 48];
 const NEAR: u64 = 3;
 
+/// Contents with the same fingerprints, of whatever kind but SHA-1: a line's twins, and the line itself.
+pub const TWINS: usize = TWISTS.len();
+
+/// Values that a word may be XORed with: neither the check bits of the word under any matrix of [`sardonyx::ecc`] nor
+/// the CRC-32 of the line change. Of the 1,023 that exist these are two independent ones and their sum.
+const TWISTS: [u64; 4] = [
+    0,
+    0x0006_3645_C7C4_17C8,
+    0x004A_68E5_7FA6_041A,
+    0x0006_3645_C7C4_17C8 ^ 0x004A_68E5_7FA6_041A,
+];
+/// The first byte of the word that is XORed.
+const TWISTED: usize = 56;
+
+/// Twin `twin` of `line`, one of [`TWINS`]. Twin 0 is the line itself.
+pub fn twin_of(mut line: Line, twin: usize) -> Line {
+    let twist = TWISTS[twin].to_le_bytes();
+    for (byte, twist) in line[TWISTED..].iter_mut().zip(twist) {
+        *byte ^= twist;
+    }
+    line
+}
+
 impl Class {
     /// A line of the class, number `number`: small numbers go through what a class has, byte by byte and place by place.
     pub fn line(self, number: u64) -> Line {

@@ -13,7 +13,7 @@ mod sharing;
 mod spec;
 pub mod timed;
 
-pub use contents::{Class, Contents, drawn as drawn_content};
+pub use contents::{Class, Contents, drawn as drawn_content, twin_of};
 pub use durability::Header;
 pub use durability::{Durability, DurabilityKind, LoggedItems, Mutant, Recovered, Transaction};
 pub use flat::Flat;

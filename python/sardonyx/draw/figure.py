@@ -28,6 +28,8 @@ DESIGN_COLOURS = {
     "esd": "#009e73",
     "esd-as-published": "#6fcfae",
     "esd-sound": "#00694d",
+    "fsdedup": "#4fa36c",
+    "fsdedup-sound": "#2c6e63",
     "zero-lines": "#c9a227",
     "no-encryption": "#4d5560",
     "ideal": "#b9bec6",

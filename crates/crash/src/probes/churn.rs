@@ -16,6 +16,7 @@ use sardonyx::medium::layout::Layout;
 use sardonyx::medium::near;
 use sardonyx::plan::At;
 use sardonyx::settings::{Pressure, Value};
+use sardonyx_workload::twin_of;
 
 /// The number of lines of a full medium, and how often they change in a life and in all.
 const CROWD: u64 = 96;
@@ -23,7 +24,8 @@ const CHANGES: u64 = 400;
 const LIVES: u64 = 4;
 
 impl History {
-    /// Has lines change again and again, half of them to what others hold, over some lives. The medium has exactly one
+    /// Has lines change again and again, half of them to what others hold or to its twins, which have the same
+    /// fingerprints, over some lives. The medium has exactly one
     /// place for each line, fingerprints collide, and counts are soon full. Lives end in order; then all of them with a
     /// cut, after which a recovery has to find again what the caches knew.
     pub fn churned(&self) -> Option<Crowded> {
@@ -65,7 +67,8 @@ impl History {
                 };
                 let shared = dice >> 32 & 1 == 1;
                 let number = if shared { dice >> 40 & 7 } else { 8 + change };
-                let (line, data) = (Logical(line), content(0, number));
+                let twin = if shared { dice >> 43 & 1 } else { 0 };
+                let (line, data) = (Logical(line), twin_of(content(0, number), twin as usize));
                 held.insert(line, data);
                 let order = if orderly {
                     Persist::Relaxed

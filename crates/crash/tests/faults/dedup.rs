@@ -1,7 +1,7 @@
 //! Mappings in which lines share places: comparison, reference counts, the order of mapping and line, full media.
 
 use crate::fault::{Fault, rows};
-use crate::own_dedup::{Slip, on_demand, sound};
+use crate::own_dedup::{Slip, keeping, on_demand, sound};
 use crate::plans::{DUPLICATES, FULL, FULL_OF_DUPLICATES, LONG_FULL_OF_DUPLICATES};
 
 pub const SOUND: &[Fault] = rows! { "*+fca", DUPLICATES;
@@ -62,6 +62,16 @@ pub const WITHOUT_PLACES: &[Fault] = rows! { "*+fca", FULL;
 pub const FULL_AND_SHARED: &[Fault] = rows! { "*+fca", FULL_OF_DUPLICATES;
     "full-gives-shared" sound(FullGivesShared)
         "In a full medium a line's place is free although others share it." [Cuts: WrongLine]
+};
+
+/// Compared lines stay on chip, as in FSDedup.
+pub const KEEPING: &[Fault] = rows! { "*+fca", DUPLICATES;
+    "kept-beyond-write" keeping(KeptBeyondWrite)
+        "A line stays on chip for comparisons although another was written to its place." [Cuts: WrongLine]
+    "kept-uncompared" keeping(KeptUncompared)
+        "A line that is on chip for comparisons is taken for the same." [Cuts: WrongLine, Requests: WrongLine]
+    "kept-of-write" keeping(KeptOfWrite)
+        "After a comparison the line that was written stays on chip, not the one at the place." [Cuts: WrongLine, Requests: WrongLine]
 };
 
 /// A few cuts in many thousands show it.

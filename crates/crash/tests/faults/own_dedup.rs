@@ -2,6 +2,8 @@
 //! ESD does it; in the form in which mappings persist with their lines, and in the one in which they persist on demand.
 //! It uses the library's tables and places, and decides itself what waits for what. A fault is one [`Slip`].
 
+use std::collections::BTreeMap;
+
 use sardonyx::controller::designs::{self, AnyLayer};
 use sardonyx::controller::layers::{About, Guarantee, Mapping};
 use sardonyx::controller::mapping::amt::{Amt, AmtEntry, When, placement};
@@ -28,7 +30,7 @@ slips! {
         PlacesForgotten, MappingBeforeLine, MappingNotAwaited, DuplicateNotPersisted, PlaceNotAwaited,
         LetGoForgotten, OwnPlaceUngated, SpanOneLine, SpanCountersOfHome, DuplicateUngated,
         FullWritesOver, FullGivesShared, FreedOnce, DuplicateNotCounted, FlushForgotten, RecountOf4Bits,
-        CountOf4Bits, UnwrittenShown,
+        CountOf4Bits, UnwrittenShown, KeptBeyondWrite, KeptUncompared, KeptOfWrite,
     }
 }
 
@@ -40,12 +42,19 @@ struct Own {
     places: Allocator,
     lines_at: Paged<u32>,
     freed: Paged<bool>,
+    /// The lines that were compared, by place, in the form that keeps them on chip, as FSDedup does.
+    kept: Option<BTreeMap<u64, At<Line>>>,
     below: Encryption,
 }
 
+/// The forms of the mapping: entries persist on demand, or with their lines; with their lines, and compared lines stay.
+const ON_DEMAND: usize = 0;
+const SOUND: usize = 1;
+const KEEPING: usize = 2;
+
 impl Own {
     fn new(
-        (slip, sound): (Slip, bool),
+        (slip, form): (Slip, usize),
         settings: &Settings,
         below: Encryption,
         layout: &mut Layout,
@@ -53,12 +62,13 @@ impl Own {
         let cache = MetadataCache::new(&AMT_CACHE, Unit::Metadata, Queue::Data, settings);
         Own {
             slip,
-            sound,
+            sound: form != ON_DEMAND,
             checks: Efit::new(settings),
             table: Amt::new(true, cache, layout),
             places: Allocator::new(layout.data_lines(), settings),
             lines_at: Paged::default(),
             freed: Paged::default(),
+            kept: (form == KEEPING).then(BTreeMap::new),
             below,
         }
     }
@@ -78,8 +88,20 @@ impl Own {
             return At::new(None, known);
         };
         let after = plan.both(known, similar.at);
-        let stored = self.below.read(similar.place, Class::Data, after, plan);
+        let tag = similar.place.0;
+        let kept = self.kept.as_ref().and_then(|kept| kept.get(&tag)).copied();
+        let stored = match kept {
+            Some(line) => At::new(Some(line.value), plan.both(after, line.at)),
+            None => self.below.read(similar.place, Class::Data, after, plan),
+        };
+        if let (Some(kept), Some(mut line)) = (&mut self.kept, stored.value) {
+            if self.slip == Slip::KeptOfWrite {
+                line = *data.value;
+            }
+            kept.insert(tag, At::new(line, stored.at));
+        }
         let equal = match self.slip {
+            Slip::KeptUncompared if kept.is_some() => true,
             Slip::ComparisonSkipped => true,
             Slip::ComparesHalf => stored
                 .value
@@ -270,6 +292,9 @@ impl Layer for Own {
             ..write.to(place)
         };
         let kept = self.below.write(below, plan);
+        if let (Some(lines), true) = (&mut self.kept, self.slip != Slip::KeptBeyondWrite) {
+            lines.remove(&place.0);
+        }
         if write.class == Class::Data && self.checks.find(check, None).is_none() {
             self.checks.insert(check, place, decided);
         }
@@ -304,18 +329,17 @@ impl Layer for Own {
     }
 }
 
-fn layer<const SLIP: usize, const SOUND: bool>(name: &'static str) -> AnyLayer {
+fn layer<const SLIP: usize, const FORM: usize>(name: &'static str) -> AnyLayer {
     let like = designs::mappings().find(|known| known.about.name == "esd-sound");
     let like = like.expect("the mapping that it is like");
     AnyLayer::Mapping(Box::leak(Box::new(Mapping {
         about: About { name, ..like.about },
         build: |settings, below, layout| {
-            Box::new(Own::new((Slip::ALL[SLIP], SOUND), settings, below, layout))
+            Box::new(Own::new((Slip::ALL[SLIP], FORM), settings, below, layout))
         },
-        guarantee: if SOUND {
-            |below| below
-        } else {
-            Guarantee::on_demand
+        guarantee: match FORM {
+            ON_DEMAND => Guarantee::on_demand,
+            _ => |below| below,
         },
         placement: |_, layout| placement(true, layout),
         shows: &[],
@@ -327,14 +351,22 @@ fn layer<const SLIP: usize, const SOUND: bool>(name: &'static str) -> AnyLayer {
 /// The mapping whose entries persist with their lines, with the slip of that number.
 pub fn sound<const SLIP: usize>(name: &'static str) -> Layers {
     Layers {
-        wrong: layer::<SLIP, true>(name),
-        right: layer::<{ Slip::Nothing as usize }, true>("own-dedup-sound"),
+        wrong: layer::<SLIP, SOUND>(name),
+        right: layer::<{ Slip::Nothing as usize }, SOUND>("own-dedup-sound"),
     }
 }
 
 pub fn on_demand<const SLIP: usize>(name: &'static str) -> Layers {
     Layers {
-        wrong: layer::<SLIP, false>(name),
-        right: layer::<{ Slip::Nothing as usize }, false>("own-dedup"),
+        wrong: layer::<SLIP, ON_DEMAND>(name),
+        right: layer::<{ Slip::Nothing as usize }, ON_DEMAND>("own-dedup"),
+    }
+}
+
+/// The mapping that keeps compared lines on chip.
+pub fn keeping<const SLIP: usize>(name: &'static str) -> Layers {
+    Layers {
+        wrong: layer::<SLIP, KEEPING>(name),
+        right: layer::<{ Slip::Nothing as usize }, KEEPING>("own-dedup-keeping"),
     }
 }

@@ -6,6 +6,7 @@
 use std::sync::LazyLock;
 
 use super::{Heap, LINE, Program, ProgramFile, fault};
+use crate::contents::{TWINS, twin_of};
 use crate::random::{Random, item};
 use crate::{Bytes, Class, Contents, Fault, ProgramSpec};
 use sardonyx::line::{LINE_BYTES, Line};
@@ -32,17 +33,6 @@ const FAVOURITES: u64 = 254;
 const HOT: u64 = 20;
 const OVERWRITTEN: u64 = 4;
 
-/// Values that a word may be XORed with: neither the check bits of the word under any matrix of [`sardonyx::ecc`] nor
-/// the CRC-32 of the line change. Of the 1,023 that exist these are two independent ones and their sum.
-const TWINS: [u64; 4] = [
-    0,
-    0x0006_3645_C7C4_17C8,
-    0x004A_68E5_7FA6_041A,
-    0x0006_3645_C7C4_17C8 ^ 0x004A_68E5_7FA6_041A,
-];
-/// The first byte of the word that is XORed.
-const TWISTED: usize = 56;
-
 struct Duplicates {
     spec: ProgramSpec,
     heap: Heap,
@@ -63,20 +53,14 @@ fn content(contents: Contents, id: u64, twin: u64) -> Line {
         (Contents::Drawn, id) if id > FAVOURITE && id < POOL => line = DRAWN[id as usize],
         _ => line.copy_from_slice(&item(id, LINE)),
     }
-    for (byte, twist) in line[TWISTED..]
-        .iter_mut()
-        .zip(TWINS[twin as usize].to_le_bytes())
-    {
-        *byte ^= twist;
-    }
-    line
+    twin_of(line, twin as usize)
 }
 
 fn read(contents: Contents, line: &Line) -> Option<(u64, u64)> {
     let first = u64::from_le_bytes(line[..8].try_into().expect("8 bytes"));
     let starts_alike = |id: &u64| content(contents, *id, 0)[..8] == line[..8];
     let ids = (0..POOL).filter(starts_alike).chain([first]);
-    let twins = 0..TWINS.len() as u64;
+    let twins = 0..TWINS as u64;
     let mut all = ids.flat_map(|id| twins.clone().map(move |twin| (id, twin)));
     all.find(|(id, twin)| content(contents, *id, *twin) == *line)
 }
@@ -166,7 +150,7 @@ mod tests {
         let all = all.flat_map(|id| [(Contents::Numbered, id), (Contents::Drawn, id)]);
         for (contents, id) in all {
             let plain = content(contents, id, 0);
-            for twin in 1..TWINS.len() as u64 {
+            for twin in 1..TWINS as u64 {
                 let other = content(contents, id, twin);
                 assert_ne!(plain, other);
                 assert_eq!(read(contents, &other), Some((id, twin)));

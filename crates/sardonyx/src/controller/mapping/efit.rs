@@ -31,6 +31,15 @@ keys! {
 const ENTRY_BYTES: u64 = 14;
 const NONE: Place = Place(u64::MAX);
 
+/// What a refresh does to `referH`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refresh {
+    /// Every entry loses so much.
+    Subtract(u8),
+    /// Entries that were not found since the last refresh lose half.
+    HalveCold,
+}
+
 #[derive(Clone, Copy)]
 struct EfitEntry {
     place: Place,
@@ -55,7 +64,7 @@ pub struct Similar {
 pub struct Efit {
     policy: Replacement,
     refresh_every: u64,
-    refresh_by: u8,
+    refresh: Refresh,
     ways: usize,
     sets: SetIndex,
     checks: Vec<u64>,
@@ -81,7 +90,7 @@ impl Efit {
         Efit {
             policy: settings.get(&POLICY),
             refresh_every: settings.get(&REFRESH_EVERY),
-            refresh_by: settings.get(&REFRESH_BY),
+            refresh: Refresh::Subtract(settings.get(&REFRESH_BY)),
             ways,
             sets: SetIndex::new(sets, settings),
             checks: vec![0; slots],
@@ -91,13 +100,27 @@ impl Efit {
         }
     }
 
+    /// Refreshes otherwise: so, every so many look-ups.
+    pub fn refreshing(self, every: u64, refresh: Refresh) -> Efit {
+        Efit {
+            refresh_every: every,
+            refresh,
+            ..self
+        }
+    }
+
     /// Counts a look-up. At regular intervals it ages all entries, and returns whether it did.
     pub fn tick(&mut self) -> bool {
         self.clock += 1;
         let is_due = self.refresh_every != 0 && self.clock.is_multiple_of(self.refresh_every);
         if is_due {
+            let last = self.clock - self.refresh_every;
             for entry in &mut self.entries {
-                entry.refer = entry.refer.saturating_sub(self.refresh_by);
+                entry.refer = match self.refresh {
+                    Refresh::Subtract(by) => entry.refer.saturating_sub(by),
+                    Refresh::HalveCold if entry.stamp < last => entry.refer / 2,
+                    Refresh::HalveCold => entry.refer,
+                };
             }
         }
         is_due

@@ -8,6 +8,7 @@ use super::figures::{
     self, AMT_HIT_RATE, COLLISIONS, DUPLICATE_WRITES, LEAKED_LINES, METADATA_BYTES,
     METADATA_BYTES_IN_USE, METADATA_BYTES_PER_LINE,
 };
+use super::fsdedup::PrefetchCache;
 use super::places::{Allocator, FRESH, PAST, Paged, RETIRED, REUSE};
 use super::references::{Left, References};
 use super::{COLLISION as COLLIDED, DUPLICATE, FULL_MEDIUM, OWN_AGAIN, SHARING};
@@ -138,7 +139,8 @@ const LIMITS: &[Limit] = &[
     ),
 ];
 
-const fn mapping(
+/// ESD's mapping, or one that differs in what it builds and promises.
+pub(super) const fn mapping(
     name: &'static str,
     build: fn(&Settings, Encryption, &mut Layout) -> Top,
     guarantee: fn(Guarantee) -> Guarantee,
@@ -168,19 +170,25 @@ pub static FILE: File<Mapping> = File {
     layers: &[
         mapping(
             "esd",
-            |settings, below, layout| Esd::build(settings, Persistence::OnDemand, below, layout),
+            |settings, below, layout| {
+                Box::new(Esd::new(settings, Persistence::OnDemand, below, layout))
+            },
             Guarantee::on_demand,
             "mappings not written back on demand are lost; counts are counted anew from the mappings",
         ),
         mapping(
             "esd-as-published",
-            |settings, below, layout| Esd::build(settings, Persistence::Evicted, below, layout),
+            |settings, below, layout| {
+                Box::new(Esd::new(settings, Persistence::Evicted, below, layout))
+            },
             |_| Guarantee::Nothing,
             "mappings that the cache has not evicted are lost; counts are counted anew from the mappings",
         ),
         mapping(
             "esd-sound",
-            |settings, below, layout| Esd::build(settings, Persistence::Always, below, layout),
+            |settings, below, layout| {
+                Box::new(Esd::new(settings, Persistence::Always, below, layout))
+            },
             |below| below,
             "every mapping persists with its line; counts are counted anew from the mappings",
         ),
@@ -227,7 +235,7 @@ enum SearchOutcome {
 
 /// The moment when a mapping leaves the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Persistence {
+pub(super) enum Persistence {
     /// When it is evicted, whatever the program asks for, because the paper says no more. This takes a platform for
     /// granted that drains the cache at a power cut.
     Evicted,
@@ -238,34 +246,35 @@ enum Persistence {
     Always,
 }
 
-struct Esd {
+pub(super) struct Esd {
     matrix: Matrix,
     collision: Collision,
     reclaim: Reclaim,
     forget: Forget,
     refer_max: u8,
-    efit: Efit,
+    pub(super) efit: Efit,
     amt: Amt,
     places: Allocator,
     /// Logical lines at each place where hardware keeps no count. Only figures use it.
     lines_at: Paged<u32>,
     leaked: u64,
     counts: EsdCounts,
+    pub(super) prefetched: PrefetchCache,
     persistence: Persistence,
     below: Encryption,
 }
 
 impl Esd {
-    fn build(
+    pub(super) fn new(
         settings: &Settings,
         persistence: Persistence,
         below: Encryption,
         layout: &mut Layout,
-    ) -> Top {
+    ) -> Esd {
         let reclaim = settings.get(&RECLAIM);
         let cache = MetadataCache::new(&AMT_CACHE, Unit::Metadata, Queue::Data, settings)
             .replacing(settings.get(&AMT_POLICY));
-        Box::new(Esd {
+        Esd {
             matrix: settings.get(&MATRIX),
             collision: settings.get(&COLLISION),
             reclaim,
@@ -277,9 +286,10 @@ impl Esd {
             lines_at: Paged::default(),
             leaked: 0,
             counts: EsdCounts::default(),
+            prefetched: PrefetchCache::none(),
             persistence,
             below,
-        })
+        }
     }
 
     /// The order that a write below has to keep, and the order of its mapping.
@@ -309,7 +319,9 @@ impl Esd {
             } else {
                 let mut plan = plan.because(Cause::Compare);
                 let after = plan.both(known, hit.at);
-                let stored = self.below.read(hit.place, Class::Data, after, &mut plan);
+                let stored = self
+                    .prefetched
+                    .read(hit.place, &mut self.below, after, &mut plan);
                 known = plan.unit(Unit::Compare, stored.at);
                 if stored.value.as_ref() == Some(data.value) {
                     return At::new(SearchOutcome::Duplicate(hit), known);
@@ -451,6 +463,7 @@ impl Storey for Esd {
     fn forget_figures(&mut self) {
         self.counts = EsdCounts::default();
         self.amt.cache.forget_figures();
+        self.prefetched.forget_figures();
     }
 
     fn figures(&self, out: &mut Figures) {
@@ -474,6 +487,7 @@ impl Storey for Esd {
         out.put(&METADATA_BYTES_PER_LINE, bytes);
         out.put(&METADATA_BYTES_IN_USE, in_use);
         out.put(&LEAKED_LINES, self.leaked as f64);
+        self.prefetched.figures(out);
     }
 }
 
@@ -533,6 +547,8 @@ impl Layer for Esd {
             ..write.to(place)
         };
         let kept = self.below.write(below, plan);
+        let has_fingerprint = !matches!(found.value, SearchOutcome::Unique);
+        self.prefetched.stored(place, below.data, has_fingerprint);
         match found.value {
             SearchOutcome::Duplicate(_) | SearchOutcome::Unique => {}
             SearchOutcome::New(check) => {

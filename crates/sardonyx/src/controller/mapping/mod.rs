@@ -1,5 +1,5 @@
 //! The layers that say where a logical line lies, and which lines share a place.
-//! Source: ESD (HPCA 2023) and the designs that it is compared with; DeWrite (MICRO 2018).
+//! Source: ESD (HPCA 2023) and the designs that it is compared with; DeWrite (MICRO 2018); FSDedup (TOS 2024).
 //! Left out: keeping the bytes secret, which is the layer below's.
 
 pub mod amt;
@@ -39,4 +39,4 @@ const SHARING: &[&Mechanism] = &[
     &METADATA_WRITE_BACK,
 ];
 
-files! { Mapping: identity esd dedup_sha1 dewrite zero_lines }
+files! { Mapping: identity esd fsdedup dedup_sha1 dewrite zero_lines }
