@@ -59,6 +59,7 @@ def test_the_metrics_page_names_what_runs_have(tmp_path: Path) -> None:
         ["btree"],
         designs=["sca", "esd+sca", "hw-log", "sca@mac", "identity+split"],
         machine="sca",
+        set={"drain.lines": "all"},
     ).runs
     runs += sardonyx.compare([ladder], designs=["sca"], machine="optane").runs
     runs += sardonyx.compare([f"mix:{ladder},{ladder}"], designs=["sca"]).runs

@@ -11,6 +11,7 @@ use crate::medium::levelling::{FIRST_MOVE, REGION_LINES, REGISTERS, SCHEME, WRIT
 use crate::medium::link::{FIRST, LinkParams};
 use crate::medium::mapping::MAPPING;
 use crate::medium::near;
+use crate::medium::params::drain;
 use crate::medium::params::{
     ADDRESSES, ARRIVALS, AccessEnergy, BANK_WINDOW, BankGroups, COPIES_SKEW, CRASH_CACHED,
     CRASH_FIRST, CRASH_SHORT, CRASH_SPARE, CachesParams, CoreParams, EngineParams, GROUP_MERGING,
@@ -61,6 +62,8 @@ static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         UnitParams::ROWS,
         LinkParams::ROWS,
         std::slice::from_ref(&FIRST.row),
+        std::slice::from_ref(&drain::LINES.row),
+        std::slice::from_ref(&drain::BY.row),
         std::slice::from_ref(&COPIES_SKEW.row),
         std::slice::from_ref(&PROGRAMS_FIRST.row),
         std::slice::from_ref(&CRASH_FIRST.row),

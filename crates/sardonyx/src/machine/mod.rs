@@ -11,6 +11,7 @@ mod bytes;
 mod caches;
 mod cores;
 pub mod curve;
+pub mod drain;
 mod energies;
 pub mod epochs;
 mod error;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::drain;
 use super::energies::{self, Done, Parts};
 use super::epochs::{EpochCounts, Series};
 use super::near_figures;
@@ -151,7 +152,7 @@ mod programs {
 }
 
 /// The figures of every run, whatever its design.
-pub static FIGURES: [&[&Figure]; 7] = [
+pub static FIGURES: [&[&Figure]; 8] = [
     traffic::FIGURES,
     latency::FIGURES,
     time::FIGURES,
@@ -159,6 +160,7 @@ pub static FIGURES: [&[&Figure]; 7] = [
     near_figures::FIGURES,
     crate::controller::near::FIGURES,
     programs::FIGURES,
+    drain::FIGURES,
 ];
 
 /// The simulator's own speed, the only figure that belongs to the host and not to the simulation.
@@ -248,7 +250,7 @@ fn over_time(sim: &Finished) -> Option<(Series, Usage)> {
     Some((series, usage))
 }
 
-fn figures(sim: &Finished) -> Figures {
+pub(super) fn figures(sim: &Finished) -> Figures {
     let mut out = Figures::default();
     let (port, memory) = (sim.port, &sim.port.memory);
     let total = memory.ledger().grand_total();

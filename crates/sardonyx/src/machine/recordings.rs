@@ -2,7 +2,7 @@
 
 use super::{
     AddressSpace, Agent, Copies, Outcome, PAGE_LINES, Player, RunError, Stream, System, Threads,
-    TraceBus, TraceCore, TraceOps, TraceUse, Warmup,
+    TraceBus, TraceCore, TraceOps, TraceUse, Warmup, drain,
 };
 use crate::config::Machine;
 use crate::line::LINE_BYTES;
@@ -43,13 +43,14 @@ fn is_open(machine: &Machine, source: &Source) -> Result<bool, TraceUse> {
     })
 }
 
-/// Checks that `source` can be played as asked, and that each of its addresses has a place where one of `copies` of it
+/// Checks that `source` can be played as asked, with caches if those are to be drained, and that each of its addresses has a place where one of `copies` of it
 /// plays.
 ///
 /// # Errors
 /// The first record that lies beyond the machine; the trace is broken.
 pub fn check(machine: &Machine, source: Source, copies: u32) -> Result<(), RunError> {
     is_open(machine, &source)?;
+    drain::check(&machine.settings, &source)?;
     if addresses(machine, &source) != Addresses::AsTraced {
         return Ok(());
     }

@@ -97,6 +97,7 @@ impl System<'_> {
         outcome::verified(&mut sample.outcome.figures, &self.port.memory);
         sample.outcome.host_speed = HostSpeed(done as f64 / started.elapsed().as_secs_f64());
         (sample.timed, sample.requests) = (timed, counted.end);
+        self.drain(&mut sample.outcome)?;
         Ok(sample)
     }
 

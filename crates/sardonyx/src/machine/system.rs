@@ -201,7 +201,9 @@ impl<'s> System<'s> {
             });
         };
         progress(done);
-        Ok(self.outcome(before, started.elapsed()))
+        let mut outcome = self.outcome(before, started.elapsed());
+        self.drain(&mut outcome)?;
+        Ok(outcome)
     }
 
     fn outcome(&self, before: &Before, took: Duration) -> Outcome {

@@ -5,6 +5,7 @@
 
 mod checks;
 mod contents;
+mod drain;
 
 pub use checks::{Checked, Checks, Wrong};
 pub use contents::Contents;

@@ -241,11 +241,19 @@ impl Caches {
 
     /// All dirty lines, by number, as reserve power would drain them (`eadr`).
     pub fn dirty_lines(&self) -> Vec<WriteBack> {
-        let occupied = self.llc.occupied();
-        let dirty = occupied.filter(|(slot, _)| self.llc.state(*slot).dirty);
-        let mut dirty: Vec<WriteBack> = dirty.map(|(slot, line)| self.copy(slot, line)).collect();
-        dirty.sort_unstable_by_key(|written| written.line);
-        dirty
+        self.lines(|slot| self.llc.state(slot).dirty)
+    }
+
+    /// All lines that are there, dirty or not, by number.
+    pub fn all_lines(&self) -> Vec<WriteBack> {
+        self.lines(|_| true)
+    }
+
+    fn lines(&self, is_meant: impl Fn(u32) -> bool) -> Vec<WriteBack> {
+        let meant = self.llc.occupied().filter(|(slot, _)| is_meant(*slot));
+        let mut lines: Vec<WriteBack> = meant.map(|(slot, line)| self.copy(slot, line)).collect();
+        lines.sort_unstable_by_key(|written| written.line);
+        lines
     }
 
     fn copy(&self, slot: u32, line: u64) -> WriteBack {

@@ -7,6 +7,7 @@
 mod bank_groups;
 mod caches;
 mod cpu;
+pub mod drain;
 mod energy;
 mod geometry;
 mod pages;
