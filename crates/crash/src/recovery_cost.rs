@@ -115,11 +115,16 @@ impl FillingMedium {
         self.settle();
     }
 
-    /// Brings all writes into the persistence domain, in the order of handling.
+    /// Brings all writes into the persistence domain, in the order of handling, and what registers have.
     fn settle(&mut self) {
         let writes: Vec<_> = self.untimed.writes(0).collect();
+        let registers = self.untimed.asked().registers().into_iter();
+        let registers: Vec<_> = registers.cloned().collect();
         self.untimed.forget();
         let image = self.untimed.image_mut();
+        for register in registers {
+            image.write(register.place, &register.line, 0xff, None);
+        }
         for write in writes {
             image.write(write.at, &write.line, write.words, write.sideband);
             write.moved.settle(write.at, write.sideband, image);

@@ -27,6 +27,7 @@ fn no_scheme_misses_any_of_them() {
         ("esd+split@bonsai", &counters),
         ("dewrite-sound+fca@bonsai", &beside),
         ("esd+sca@phoenix", &[]),
+        ("esd+sca@star", &[]),
     ] {
         let rows = rows(design, settings);
         let bits = rows

@@ -66,6 +66,8 @@ fn honest_recoveries_of_a_sound_counter_tree_are_believed_at_every_cut() {
         "identity+no-encryption@anubis-asit",
         "identity+no-encryption@phoenix",
         "esd-sound+fca@phoenix",
+        "identity+no-encryption@star",
+        "esd-sound+fca@star",
     ];
     for design in sardonyx_property::some(&honest, 3) {
         assert_believed(design, &history("btree", design, 2, 3));
@@ -78,6 +80,8 @@ fn honest_recoveries_of_a_sound_counter_tree_are_believed_at_every_cut() {
         ("sca@anubis-asit", Platform::Eadr),
         ("hw-log/identity+sca@phoenix", Platform::Adr),
         ("sca@phoenix", Platform::Eadr),
+        ("hw-log/identity+sca@star", Platform::Adr),
+        ("sca@star", Platform::Eadr),
     ] {
         let found = attacked(design, platform, (60, 0));
         assert_eq!(
@@ -103,6 +107,9 @@ fn the_attacker_of_a_sound_counter_tree_is_noticed() {
         ("esd-sound+fca@phoenix", Platform::Adr),
         ("hw-log/identity+sca@phoenix", Platform::Adr),
         ("sca@phoenix", Platform::Eadr),
+        ("sca@star", Platform::Adr),
+        ("hw-log/identity+sca@star", Platform::Adr),
+        ("sca@star", Platform::Eadr),
     ];
     for (design, platform) in sardonyx_property::some(&named, 3) {
         let found = attacked(design, platform, (40, 10));
@@ -115,8 +122,11 @@ fn the_attacker_of_a_sound_counter_tree_is_noticed() {
             }
         }
         let regions = &found.of(When::Off, Attack::Tamper).regions;
-        let is_named = design.ends_with("asit") || design.ends_with("phoenix");
-        let table = is_named.then_some("shadow-nodes");
+        let table = match design.rsplit_once('@') {
+            Some((_, "anubis-asit" | "phoenix")) => Some("shadow-nodes"),
+            Some((_, "star")) => Some("stale-nodes"),
+            _ => None,
+        };
         for region in ["versions"].into_iter().chain(table) {
             let count = regions.get(region);
             assert!(
@@ -145,6 +155,7 @@ const ARRANGED: &[(&str, &[(&str, &str)])] = &[
         &[OVER_COUNTERS, BESIDE, WHOLE, NARROW],
     ),
     ("sca@phoenix", &[BESIDE, WHOLE]),
+    ("sca@star", &[BESIDE, ("star.low_bits", "2")]),
     ("esd-sound+fca@triad", &[OVER_COUNTERS]),
     ("identity+split", &[NARROW]),
     ("fca@supermem", &[OVER_COUNTERS, BESIDE, WHOLE]),
@@ -237,6 +248,7 @@ fn a_recovery_is_counted_by_what_it_looks_at_and_timed_by_the_engine() {
     for design in [
         "identity+no-encryption@anubis-asit",
         "identity+no-encryption@phoenix",
+        "identity+no-encryption@star",
     ] {
         let table = of(design, 4096, 1000);
         assert!(table.writes > 30 && !table.refused, "{design}: {table:?}");
@@ -266,6 +278,7 @@ fn what_stays_of_a_line_that_is_written_in_part_is_verified() {
         "sca@sgx-sound",
         "sca@anubis-asit",
         "sca@phoenix",
+        "sca@star",
     ] {
         let mut layout = Layout::new(640);
         let settings = Settings::default();
@@ -306,6 +319,7 @@ fn honest_recoveries_are_believed_where_all_is_small() {
         ("sca@anubis", "0"),
         ("sca@anubis-asit", "7"),
         ("sca@phoenix", "7"),
+        ("sca@star", "7"),
         ("hw-log/identity+sca@bonsai-lazy-sound", "2"),
     ] {
         let settings = [&[("integrity.minor_bits", bits)], TIGHT].concat();

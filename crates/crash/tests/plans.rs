@@ -152,7 +152,7 @@ fn a_log_that_the_user_made_too_small_is_an_error() {
 #[ignore = "slow: whole plans"]
 fn plans_of_drawn_stacks_accuse_none() {
     let numbers: Vec<u64> = (0..40).collect();
-    let numbers = sardonyx_property::some(&numbers, 2);
+    let numbers = sardonyx_property::some(&numbers, 1);
     let accused: Vec<String> = numbers
         .iter()
         .filter_map(|number| accused(&drawn(*number)))

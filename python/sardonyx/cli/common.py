@@ -155,7 +155,7 @@ def _check_targets(
     """
     words = [given.get(name, ()) for name, of in question.items() if "argument" in of]
     texts = [each for word in words for each in ([word] if isinstance(word, str) else word)]
-    sources = [each for each in map(path_of, texts) if Path(each).is_file()]
+    sources = [each for each in map(path_of, texts) if os.path.isfile(each)]
     others = [given[name] for name, of in question.items() if of.get("format") == "path"
               and given.get(name)]  # fmt: skip
     for option, to in targets:

@@ -8,10 +8,10 @@ of it (``PAPER``). Left out: checks, which are the question's own, and the work 
 from __future__ import annotations
 
 import math
+import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -136,7 +136,7 @@ class Group(click.Group):
 
 def _remedy(group: str, words: list[str]) -> str:
     """What to write instead of a program or a recording that no command stands before."""
-    if group == "crash" and (words[0].endswith(".parquet") or Path(words[0]).is_file()):
+    if group == "crash" and (words[0].endswith(".parquet") or os.path.isfile(words[0])):
         return (
             f"is a file, and {group} takes programs (see sardonyx programs); for a recording of a "
             f"real program: sardonyx crash-test search {shlex.quote(words[0])} --pool FILE "

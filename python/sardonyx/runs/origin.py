@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
@@ -53,7 +54,7 @@ def origin(
     paths = dict.fromkeys(path for path in traces if path is not None)
     asked = question or ASKED.get()
     machine = (asked or {}).get("machine")
-    files = [machine] if isinstance(machine, str) and Path(machine).is_file() else []
+    files = [machine] if isinstance(machine, str) and os.path.isfile(machine) else []
     return {
         "command": shlex.join(["sardonyx", *sys.argv[1:]]),
         "date": datetime.now().astimezone().isoformat(timespec="seconds"),

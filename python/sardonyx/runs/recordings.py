@@ -6,6 +6,7 @@ current directory comes first; a folder does not, since it is no trace.
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 
@@ -46,4 +47,4 @@ def recording(name: str) -> Path | None:
 def path_of(text: str) -> str:
     """The path of the recording that ``text`` names; ``text`` itself if it names a file or none."""
     found = recording(text)
-    return text if found is None or Path(text).is_file() else str(found)
+    return text if found is None or os.path.isfile(text) else str(found)

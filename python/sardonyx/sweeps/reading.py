@@ -262,7 +262,7 @@ class _Reader:
             return [text]
         beside = self.place.base / text
         try:
-            return layers.load(text if Path(text).is_file() or not beside.is_file() else beside)
+            return layers.load(text if os.path.isfile(text) or not beside.is_file() else beside)
         except _core.SardonyxError as error:
             raise self._bad(table, key, str(error)) from error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+import os
 from typing import Any
 
 from sardonyx import _core
@@ -36,7 +36,7 @@ def _spec(name: str) -> dict[str, Any]:
     rungs: dict[str, dict[str, Any]] = {rung["name"]: rung for rung in json.loads(_core.ladder())}
     if name in rungs:
         return rungs[name]
-    if not Path(name).is_file() and (not name.endswith(".json") or is_special(name)):
+    if not os.path.isfile(name) and (not name.endswith(".json") or is_special(name)):
         raise _core.SardonyxError(f"{unknown('generator', name, list(rungs))}, or a JSON file")
     try:
         stated = json.loads(read_text(name))

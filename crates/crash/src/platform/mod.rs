@@ -169,18 +169,24 @@ impl<'h> Survivors<'h> {
             let registers = registers.filter_map(|place| Some((place, image.read(place)?)));
             let registers: Vec<_> = registers.collect();
             levelling.recover(registers);
-            // Registers that say how lines lie hold no line, so they alone need no order of bytes.
-            let own = levelling.registers();
-            let mut dumped = self
-                .journal
-                .on_chip
-                .iter()
-                .filter(|change| is_register(change));
-            if matches!(self.platform, Platform::Adr | Platform::GpfDevice) {
-                self.drains_chip = dumped.any(|change| !own.contains(change.write.place));
-            }
         }
+        self.look_for_dumps();
         self
+    }
+
+    /// Finds out whether reserve power dumps lines. Registers that say how lines lie, and the integrity's own, hold none,
+    /// so they alone need no order of bytes, and nothing that the integrity would have to hear of.
+    fn look_for_dumps(&mut self) {
+        if !matches!(self.platform, Platform::Adr | Platform::GpfDevice) {
+            return;
+        }
+        let (levelling, integrity) = (self.levelling.as_ref(), self.power_fail.as_ref());
+        let holds_line = |place: Place| {
+            !levelling.is_some_and(|levelling| levelling.registers().contains(place))
+                && !integrity.is_some_and(|integrity| integrity.has_register(place))
+        };
+        let mut registers = self.journal.on_chip.iter().filter(|one| is_register(one));
+        self.drains_chip = registers.any(|register| holds_line(register.write.place));
     }
 
     fn at(&self, place: Place) -> Place {
@@ -196,6 +202,7 @@ impl<'h> Survivors<'h> {
             let image = self.untimed.image_mut();
             integrity.begin(&mut Places::new(image, self.levelling.as_ref()));
         }
+        self.look_for_dumps();
         self
     }
 

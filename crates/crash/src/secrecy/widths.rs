@@ -126,15 +126,17 @@ impl Words {
     }
 }
 
-/// The bits of each word that belong to versions, in the lines of the versions' region.
+/// The bits of each word that belong to versions, in the lines of the versions' region and of the MACs'.
 struct VersionBits {
     region: &'static str,
     words: [u64; LINE_BYTES / 8],
+    macs: &'static str,
+    in_macs: u64,
 }
 
 impl VersionBits {
     /// Takes them from the line that has the first place's version.
-    fn of_first_line(kept: &dyn PowerFail, history: &History) -> VersionBits {
+    fn of_first_line(kept: &dyn PowerFail, macs: &'static str, history: &History) -> VersionBits {
         let mut words = [0; LINE_BYTES / 8];
         let first = kept.version_of(Place(0)).map(|(line, _)| line);
         let places = (0..MOST_VERSIONS).filter_map(|place| kept.version_of(Place(place)));
@@ -142,14 +144,22 @@ impl VersionBits {
             bits.for_each(|bit| words[bit / 64] |= 1 << (bit % 64));
         }
         let region = first.map_or("", |line| history.layout().name_of(line).0);
-        VersionBits { region, words }
+        VersionBits {
+            region,
+            words,
+            macs,
+            in_macs: (1 << kept.version_in_mac()) - 1,
+        }
     }
 
     fn in_word(&self, region: &str, word: usize) -> u64 {
-        match region == self.region {
-            true => self.words[word],
-            false => 0,
-        }
+        let of_line = if region == self.region {
+            self.words[word]
+        } else {
+            0
+        };
+        let of_mac = if region == self.macs { self.in_macs } else { 0 };
+        of_line | of_mac
     }
 }
 
@@ -173,13 +183,13 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
     let Some(((at, _), kept)) = kept.and_then(|kept| Some((kept.kept_of(Place(0))?, kept))) else {
         return Vec::new();
     };
-    // Versions are no hashes, and all of a page may go up together.
-    let versions = VersionBits::of_first_line(&*kept, history);
     let lie_beside = at == Place(0);
     let macs = match lie_beside {
         true => MACS,
         false => history.layout().name_of(at).0,
     };
+    // Versions are no hashes, and all of a page may go up together.
+    let versions = VersionBits::of_first_line(&*kept, macs, history);
     // The regions of an integrity follow that of its MACs.
     let regions = history.layout().regions().iter();
     let regions = regions.skip_while(|region| region.name != macs);
@@ -192,7 +202,8 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
         if let Some(mac) = write.sideband.filter(|_| lie_beside) {
             let mac = u64::from_le_bytes(mac);
             let old = beside.insert(write.place, mac).unwrap_or(0);
-            let shared = words.becomes(macs, (write.place, BESIDE), (old, mac), u64::MAX);
+            let judged = !versions.in_macs;
+            let shared = words.becomes(macs, (write.place, BESIDE), (old, mac), judged);
             if shared && found.is_empty() {
                 found.push(shares_its_mac(write.place, at, mac));
             }

@@ -38,6 +38,8 @@ pub trait Wrong: Send + 'static {
     const LATE: usize = 0;
     const DUMPS: bool = true;
     const ON_CHIP: bool = true;
+    /// A region that is empty when a recovery looks.
+    const FORGETS: &'static str = "";
     /// When data have been written again this many times, the live controller's own register is wrong.
     const REGISTER_HOLDS: u64 = u64::MAX;
 
@@ -79,6 +81,12 @@ impl<W: Wrong> Storey for AroundGuard<W> {
     }
 
     fn recover(&mut self, plan: &mut Plan) {
+        let regions = self.seen.regions.iter();
+        for region in regions.filter(|region| region.name == W::FORGETS) {
+            for line in plan.written(region) {
+                plan.write(line, At::past(&ZERO_LINE), Step::PAST);
+            }
+        }
         self.right.recover(plan);
     }
 
@@ -170,6 +178,14 @@ impl<W: Wrong> PowerFail for AroundPower<W> {
 
     fn version_of(&self, place: Place) -> Option<(Place, Range<usize>)> {
         self.right.version_of(place)
+    }
+
+    fn has_register(&self, place: Place) -> bool {
+        self.right.has_register(place)
+    }
+
+    fn version_in_mac(&self) -> u64 {
+        self.right.version_in_mac()
     }
 
     fn over(&self, place: Place, level: usize) -> Option<Place> {

@@ -14,7 +14,7 @@ pub const SOUND: &[Fault] = rows! { "*+fca", DUPLICATES;
     "check-keeps-freed" sound(CheckKeepsFreed)
         "The table of check bits still names a place that has been freed." [Cuts: WrongLine, Requests: WrongLine]
     "counts-trusted" sound(CountsTrusted)
-        "Recovery trusts the reference counts." [Cuts: WrongLine]
+        "Recovery trusts the reference counts." [Cuts: WrongLine, Requests: WrongLine]
     "places-forgotten" sound(PlacesForgotten)
         "Recovery takes the places of all lines for free." [Cuts: WrongLine, Requests: WrongLine]
     "mapping-before-line" sound(MappingBeforeLine)

@@ -70,6 +70,7 @@ around! {
     DumpsIgnored of "merkle",
     BonsaiDumpsIgnored of "bonsai-lazy-sound",
     CountersDumpsIgnored of "sgx-sound",
+    StarDumpsIgnored of "star",
     ShadowDumpsIgnored of "anubis-asit": {
         const DUMPS: bool = false;
     }
@@ -84,10 +85,15 @@ around! {
     }
 
     RegisterSkipsMacs of "osiris",
+    StarRegisterSkipsMacs of "star",
     PhoenixRegisterSkipsMacs of "phoenix": {
         fn follows(seen: &Seen, place: Place) -> bool {
             seen.region(place) != "macs"
         }
+    }
+
+    StarBitsForgotten of "star": {
+        const FORGETS: &'static str = "stale-nodes";
     }
 
     RegisterSkipsTable of "anubis-asit": {
@@ -126,6 +132,10 @@ pub const FAULTS: &[Fault] = rows! { "identity+sca@*", SMALL;
         "The register does not follow Anubis' table." [Cuts: NotAuthentic]
     "phoenix-register-skips-macs" integrity[PhoenixRegisterSkipsMacs]
         "The register of phoenix does not follow the MACs." [Cuts: NotAuthentic]
+    "star-register-skips-macs" integrity[StarRegisterSkipsMacs]
+        "The register of star does not follow the MACs." [Cuts: NotAuthentic]
+    "star-bits-forgotten" integrity[StarBitsForgotten]
+        "Reserve power does not keep star's bits." [Cuts: NotAuthentic]
 };
 
 /// Programs read what they would have read, under pads that were used.
@@ -147,4 +157,6 @@ pub const DUMPED: &[Fault] = rows! { "hw-log/identity+sca@*", SMALL;
         "The register of a tree of counters does not follow what reserve power dumps." [Cuts: NotAuthentic]
     "shadow-dumps-ignored" integrity[ShadowDumpsIgnored]
         "The register of a tree of counters with Anubis' table does not follow what reserve power dumps." [Cuts: NotAuthentic]
+    "star-dumps-ignored" integrity[StarDumpsIgnored]
+        "The register of a tree of counters with star's bits does not follow what reserve power dumps." [Cuts: NotAuthentic]
 };

@@ -218,6 +218,16 @@ pub trait PowerFail {
         None
     }
 
+    /// Whether `place` is that of a register of the integrity which holds no line, only what a recovery looks at.
+    fn has_register(&self, _place: Place) -> bool {
+        false
+    }
+
+    /// The lowest bits of each MAC's word that are of the line's version.
+    fn version_in_mac(&self) -> u64 {
+        0
+    }
+
     /// The line of the tree's `level` (0 is the lowest) that vouches for the line at `place`, or is that line: one of
     /// data, tables, MACs or the tree itself. `None` above the highest level, and where nothing vouches.
     fn over(&self, _place: Place, _level: usize) -> Option<Place> {

@@ -241,6 +241,12 @@ impl MetadataCache {
         self.dirty[cached.slot]
     }
 
+    /// Whether the line at `place` is cached and differs from the medium's.
+    pub fn is_dirty(&self, place: Place) -> bool {
+        let slot = self.find(self.set(place), place);
+        slot.is_some_and(|slot| self.dirty[slot] != 0)
+    }
+
     /// Notes that the 8-byte words in `words` are on their way to the medium by themselves.
     pub fn clean(&mut self, cached: Lookup, words: u8) {
         self.dirty[cached.slot] &= !words;

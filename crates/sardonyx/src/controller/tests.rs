@@ -236,6 +236,7 @@ fn split_counters_are_refused_under_what_settles_no_groups() {
         "plp",
         "anubis-asit",
         "phoenix",
+        "star",
     ] {
         built(&format!("esd-sound+split@{scheme}")).unwrap_or_else(|error| panic!("{error}"));
     }
@@ -271,6 +272,7 @@ fn macs_beside_lines_are_refused_where_something_lies_there() {
         "sca@osiris",
         "co-located",
         "fca@phoenix",
+        "fca@star",
         "dewrite-sound+fca@plp",
     ] {
         built(design).unwrap_or_else(|error| panic!("{error}"));

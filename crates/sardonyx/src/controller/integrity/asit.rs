@@ -89,7 +89,7 @@ pub(super) enum Leaves {
 
 impl Leaves {
     /// Whether the node `after`, which was `before`, has to be in memory with the line that it counts.
-    fn is_due(self, before: &Line, after: &Line) -> bool {
+    pub(super) fn is_due(self, before: &Line, after: &Line) -> bool {
         let of = |node: &Line, number: u64, stride: u64| counter(node, number) / stride;
         match self {
             Leaves::Copied => false,
@@ -167,6 +167,53 @@ fn follow(levels: &mut Levels<Sums>, index: u64, plan: &mut Plan) {
         index /= ARITY;
         node = count(levels, (level + 1, index), (number, value), plan);
     }
+}
+
+/// Counts the writes of a group in their nodes and in those above, up to the register, and gives lines their MACs. `keep`
+/// puts the changed nodes into the cache, adds the writes that go with them, and returns what the group waits for.
+pub(super) fn settle(
+    trees: &mut Trees<Sums>,
+    group: &[Pending],
+    plan: &mut Plan,
+    keep: impl FnOnce(&mut Levels<Sums>, (Step, bool), &mut Vec<Stored>, &mut Plan) -> Step,
+) {
+    let numbers = group.iter().map(|write| trees.macs.number(write.place));
+    let numbers: Vec<u64> = numbers
+        .map(|number| number.expect("it is protected"))
+        .collect();
+    let mut leaves = BTreeSet::new();
+    for number in &numbers {
+        let index = trees.versions.index_of(*number);
+        let mut node = trees.levels.known(0, index, Step::PAST, plan);
+        trees.versions.bump(&mut node.value, *number);
+        let next = At::new(trees.versions.get(&node.value, *number), node.at);
+        count(&mut trees.levels, (0, index), (number % ARITY, next), plan);
+        leaves.insert(index);
+    }
+    for (write, number) in group.iter().zip(numbers) {
+        let index = trees.versions.index_of(number);
+        let node = trees.levels.known(0, index, Step::PAST, plan);
+        let version = trees.versions.get(&node.value, number);
+        let known = plan.both(write.line.at, node.at);
+        let right =
+            trees
+                .macs
+                .mac_of_version(write.place, version, &write.line.value, write.sideband);
+        trees.put_mac((write.place, number), At::new(right, known), plan);
+    }
+    for index in leaves {
+        follow(&mut trees.levels, index, plan);
+    }
+    let accepted = group[0].stored.accepted;
+    let mut stored: Vec<Stored> = group.iter().map(|write| write.stored).collect();
+    let known = keep(
+        &mut trees.levels,
+        (accepted, trees.macs.beside),
+        &mut stored,
+        plan,
+    );
+    stored.extend(trees.write_macs(group, known, plan));
+    plan.group(&stored);
 }
 
 impl Asit {
@@ -270,43 +317,9 @@ impl Asit {
 
 impl Scheme<Sums> for Asit {
     fn settle(&mut self, trees: &mut Trees<Sums>, group: &[Pending], plan: &mut Plan) {
-        let numbers = group.iter().map(|write| trees.macs.number(write.place));
-        let numbers: Vec<u64> = numbers
-            .map(|number| number.expect("it is protected"))
-            .collect();
-        let mut leaves = BTreeSet::new();
-        for number in &numbers {
-            let index = trees.versions.index_of(*number);
-            let mut node = trees.levels.known(0, index, Step::PAST, plan);
-            trees.versions.bump(&mut node.value, *number);
-            let next = At::new(trees.versions.get(&node.value, *number), node.at);
-            count(&mut trees.levels, (0, index), (number % ARITY, next), plan);
-            leaves.insert(index);
-        }
-        for (write, number) in group.iter().zip(numbers) {
-            let index = trees.versions.index_of(number);
-            let node = trees.levels.known(0, index, Step::PAST, plan);
-            let version = trees.versions.get(&node.value, number);
-            let known = plan.both(write.line.at, node.at);
-            let right =
-                trees
-                    .macs
-                    .mac_of_version(write.place, version, &write.line.value, write.sideband);
-            trees.put_mac((write.place, number), At::new(right, known), plan);
-        }
-        for index in leaves {
-            follow(&mut trees.levels, index, plan);
-        }
-        let accepted = group[0].stored.accepted;
-        let mut stored: Vec<Stored> = group.iter().map(|write| write.stored).collect();
-        let known = self.keep(
-            &mut trees.levels,
-            (accepted, trees.macs.beside),
-            &mut stored,
-            plan,
-        );
-        stored.extend(trees.write_macs(group, known, plan));
-        plan.group(&stored);
+        settle(trees, group, plan, |levels, accepted, stored, plan| {
+            self.keep(levels, accepted, stored, plan)
+        });
     }
 
     /// Restores the versions that the table has, makes the nodes that it names from the lowest level up, and compares

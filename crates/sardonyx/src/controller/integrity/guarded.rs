@@ -272,7 +272,8 @@ impl<N: Node> Trees<N> {
         self.macs.vouches(by, place, got, plan.peek_sideband(place))
     }
 
-    fn mac_of(&self, (place, number): (Place, u64), plan: &Plan) -> u64 {
+    /// The word with the MAC of line `number` at `place`, on chip or in memory, unverified.
+    pub fn mac_of(&self, (place, number): (Place, u64), plan: &Plan) -> u64 {
         match self.macs.beside {
             true => beside(plan.peek_sideband(place)),
             false => {

@@ -64,6 +64,14 @@ keys! {
         in Between("16384", "524288", "a quarter and eight times");
 }
 
+keys! {
+    LOW_BITS: u64 = int("star.low_bits", (1, 32), 10),
+        Source("STAR (HPCA 2021), from memory: a MAC of 54 bits leaves ten"),
+        "Low bits of a line's version that are in one word with its MAC (star)"
+        in Between("4", "16", "nodes are written 64 times as often, or hardly ever")
+        under |by| by.stride.map(|stride| u64::from(stride.ilog2().max(1)));
+}
+
 mechanisms! {
     VERIFIED = "verified lines", least 30;
     VERIFIED_NODE = "verified nodes", least 30;
@@ -112,6 +120,8 @@ pub struct Where {
     pub region: Region,
     /// Whether MACs lie beside their lines.
     pub beside: bool,
+    /// So many low bits of a line's version are the lowest of its MAC's word.
+    pub low_bits: u64,
     keys: [[u8; 16]; 2],
 }
 
@@ -158,6 +168,7 @@ impl Where {
             count,
             region,
             beside: at == MacPlace::Beside,
+            low_bits: 0,
             keys: [KEY, VERSION_KEY].map(|key| pad::other(key, settings)),
         }
     }
@@ -188,7 +199,10 @@ impl Where {
         hasher.write(line);
         hasher.write(&[u8::from(sideband.is_some())]);
         hasher.write(&sideband.unwrap_or_default());
-        hasher.finish().max(1)
+        match self.low_bits {
+            0 => hasher.finish().max(1),
+            bits => (hasher.finish() >> bits).max(1) << bits | version & ((1 << bits) - 1),
+        }
     }
 
     /// Whether `by` vouches for the line at `place`. A line that was never written has version 0, so nobody can take

@@ -12,7 +12,8 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::asit;
-use super::macs::{PER_LINE, Vouched, Where, beside, word};
+use super::macs::{LOW_BITS, PER_LINE, Vouched, Where, beside, word};
+use super::star;
 use super::tree::{ARITY, Node, Nodes, Tree, put};
 use super::versions::{VersionFormat, Versions};
 use crate::controller::layers::PowerFail;
@@ -35,6 +36,8 @@ pub enum Learns {
     Macs,
     /// It learns as with `Macs`. A table names the nodes that only the chip has, so a dump must clear the table.
     NamedMacs,
+    /// It learns as with `NamedMacs`, and MACs have low bits of versions.
+    LowBits,
     /// It learns from lines of versions, and from the copies of nodes in the table.
     Table,
 }
@@ -107,12 +110,18 @@ impl<N: Node> Root<N> {
         settings: &Settings,
         layout: &Layout,
     ) -> Root<N> {
-        let (macs, versions, tree) = Versions::from_layout(format, settings, layout);
+        let (mut macs, versions, tree) = Versions::from_layout(format, settings, layout);
+        let table = match learns {
+            Learns::Versions | Learns::Macs => None,
+            Learns::Table | Learns::NamedMacs => Some(asit::REGION),
+            Learns::LowBits => {
+                macs.low_bits = settings.get(&LOW_BITS);
+                Some(star::REGION)
+            }
+        };
         Root {
             above: Followed::new(tree),
-            table: matches!(learns, Learns::Table | Learns::NamedMacs)
-                .then(|| layout.region(asit::REGION).expect("it has been reserved"))
-                .cloned(),
+            table: table.map(|name| layout.region(name).expect("it has been reserved").clone()),
             macs,
             versions,
             learns,
@@ -155,9 +164,15 @@ impl<N: Node> Root<N> {
             let by = Vouched { version, mac };
             self.macs.vouches(by, place, Some(&line), beside)
         };
-        let mut ahead =
-            (0..=MOST_AHEAD).map_while(|steps| self.versions.later(&newest, number, steps));
-        let right = ahead.find(is_right)?;
+        let right = match self.macs.low_bits {
+            0 => (0..=MOST_AHEAD)
+                .map_while(|steps| self.versions.later(&newest, number, steps))
+                .find(is_right)?,
+            bits => self
+                .versions
+                .newer(&newest, number, (mac, bits))
+                .filter(is_right)?,
+        };
         self.newest.insert(of, right);
         Some(of)
     }
@@ -319,7 +334,9 @@ impl<N: Node> PowerFail for Root<N> {
         } else {
             match self.learns {
                 Learns::Versions => None,
-                Learns::Macs | Learns::NamedMacs => self.look_for_macs(place, image),
+                Learns::Macs | Learns::NamedMacs | Learns::LowBits => {
+                    self.look_for_macs(place, image)
+                }
                 Learns::Table => {
                     let is_in = |table: &Region| table.contains(place);
                     let is_entry = self.table.as_ref().is_some_and(is_in);
@@ -383,6 +400,15 @@ impl<N: Node> PowerFail for Root<N> {
         let number = self.macs.number(place)?;
         let line = self.above.tree.over(self.versions.index_of(number), 0)?;
         Some((line, self.versions.bits_of(number)))
+    }
+
+    fn has_register(&self, place: Place) -> bool {
+        let is_in = |table: &Region| table.contains(place);
+        self.learns == Learns::LowBits && self.table.as_ref().is_some_and(is_in)
+    }
+
+    fn version_in_mac(&self) -> u64 {
+        self.macs.low_bits
     }
 
     fn over(&self, place: Place, level: usize) -> Option<Place> {

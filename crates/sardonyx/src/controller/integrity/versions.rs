@@ -267,6 +267,15 @@ impl Versions {
             .then_some(later)
     }
 
+    /// Returns a node with the version of line `number` whose lowest bits, `bits` of them, are those of its MAC's word
+    /// and whose upper ones are the node's; `None` where the node's is as great, and of a line without a MAC.
+    pub fn newer(&self, node: &Line, number: u64, (mac, bits): (u64, u64)) -> Option<Line> {
+        let (kept, mask) = (self.get(node, number), (1 << bits) - 1);
+        let version = kept & !mask | mac & mask;
+        let is_newer = mac != 0 && version > kept;
+        is_newer.then(|| counted(0, self.index_of(number), node, self.slot(number), version))
+    }
+
     /// Merges two lines of versions: each newer version counts, or in case of two nodes the one that has counted more.
     pub fn newest(&self, one: &Line, other: &Line) -> Line {
         let age = |line: &Line| match self.format {
