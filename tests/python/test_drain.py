@@ -15,7 +15,7 @@ FIGURES = ("drained_lines", "drain_reads", "drain_writes", "drain_ns", "drain_en
 
 def drained(design: str, **drain: str) -> Run:
     """A run whose machine drains so."""
-    keys = {f"drain.{name}": value for name, value in drain.items()}
+    keys: dict[str, bool | int | str] = {f"drain.{name}": each for name, each in drain.items()}
     return sardonyx.compare(
         "btree",
         design,
