@@ -72,6 +72,25 @@ def test_an_answer_about_a_cut_changes_no_figure_of_the_run() -> None:
     assert not any(quiet.get(name) for name in FIGURES)
 
 
+def test_listeners_hear_of_the_run_alone(tmp_path: Path) -> None:
+    told = []
+    for lines in ("none", "all"):
+        files = [tmp_path / f"{lines}.parquet", tmp_path / f"{lines}.commands"]
+        sardonyx.compare(
+            "btree",
+            "esd-sound",
+            "ddr4-2400",
+            transactions=20,
+            footprint=64 << 10,
+            set={"drain.lines": lines},
+            requests=files[0],
+            commands=files[1],
+            jobs=1,
+        )
+        told.append([file.read_bytes() for file in files])
+    assert told[0] == told[1]
+
+
 def test_a_vault_spares_what_a_tree_would_take() -> None:
     tree, vault = (drained("sca@bonsai", lines="all", by=by) for by in ("controller", "vault"))
     assert sum(counts(tree)[1:]) > 4 * sum(counts(vault)[1:])

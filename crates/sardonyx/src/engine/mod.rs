@@ -13,6 +13,7 @@ mod constraints;
 mod execution;
 mod heads;
 mod link;
+mod listening;
 mod media;
 mod pausing;
 mod queue;
@@ -28,7 +29,6 @@ use crate::line::{Place, Tier};
 use crate::medium::image::Image;
 use crate::medium::link::Message;
 use crate::medium::params::{EngineParams, Unit};
-use crate::plan::observe::{Observer, Observers};
 use crate::plan::orders::Choice;
 pub use crate::plan::request::{Answer, Asked, Request};
 use crate::plan::steps::{Action, Notify, Step};
@@ -669,37 +669,5 @@ impl Engine {
         if let Some(worn) = &mut self.plan.worn {
             worn.clear();
         }
-    }
-
-    /// Adds a listener.
-    pub fn observe(&mut self, observer: impl Observer) {
-        self.plan.observers.add(Box::new(observer));
-        if self.plan.observers.of_commands() {
-            for channel in &mut self.channels {
-                channel.issued.get_or_insert_default();
-            }
-        }
-    }
-
-    /// The listeners, if there are any.
-    #[inline]
-    pub fn observers(&mut self) -> Option<&mut Observers> {
-        Some(&mut self.plan.observers).filter(|observers| observers.any())
-    }
-
-    /// Removes a listener and returns it, after it has been told of all commands so far.
-    pub fn take<T: Observer>(&mut self) -> Option<Box<T>> {
-        for index in 0..self.channels.len() {
-            let cycle = self.now / self.clocks[self.tier(index)].period;
-            self.channels[index].refresh(cycle); // an idle channel has not yet made up for its refreshes
-            self.tell_commands(index);
-        }
-        let taken = self.plan.observers.take();
-        if !self.plan.observers.of_commands() {
-            for channel in &mut self.channels {
-                channel.issued = None;
-            }
-        }
-        taken
     }
 }

@@ -58,13 +58,11 @@ impl System<'_> {
         }
         let begin = self.port.memory.now();
         self.port.memory.forget_figures();
-        match settings.get(&BY) {
-            DrainedBy::Controller => self.port.memory.drain_through(&lines),
-            DrainedBy::Vault => {
-                let stack = Stack::named(self.port.memory.design())?;
-                self.port.memory.drain_into_vault(&lines, &stack, settings);
-            }
-        }
+        let stack = Stack::named(self.port.memory.design())?;
+        self.port.memory.unheard(|memory| match settings.get(&BY) {
+            DrainedBy::Controller => memory.drain_through(&lines),
+            DrainedBy::Vault => memory.drain_into_vault(&lines, &stack, settings),
+        });
         if let Some(why) = self.port.memory.failure() {
             let (trace, design) = (self.agents[0].name(), self.port.memory.design());
             let (trace, design) = (trace.to_owned(), design.to_owned());

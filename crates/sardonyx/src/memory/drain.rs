@@ -10,6 +10,7 @@ use crate::controller::integrity;
 use crate::engine::Request;
 use crate::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
 use crate::medium::params::Unit;
+use crate::plan::observe::Observers;
 use crate::plan::{At, Plan, Step};
 use crate::settings::Settings;
 use crate::stats::{Cause, Direction};
@@ -21,6 +22,14 @@ const BESIDE: usize = LINE_BYTES / 8;
 const AT_ONCE: usize = 64 * BESIDE;
 
 impl Memory {
+    /// Does `work` on a memory at rest without its listeners, whose run is over.
+    pub fn unheard<T>(&mut self, work: impl FnOnce(&mut Memory) -> T) -> T {
+        let observers = self.engine.exchange_observers(Observers::default());
+        let value = work(self);
+        self.engine.exchange_observers(observers);
+        value
+    }
+
     /// Writes `lines` through the controller, and then all that its metadata caches hold.
     pub fn drain_through(&mut self, lines: &[(Logical, Line)]) {
         self.resume();
