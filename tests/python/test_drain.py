@@ -10,7 +10,17 @@ from sardonyx.runs.results import Run
 
 #: Keys under which the medium does all that is asked of it.
 EXACT: dict[str, bool | int | str] = {"medium.queues.coalescing": False}
-FIGURES = ("drained_lines", "drain_reads", "drain_writes", "drain_ns", "drain_energy_nj")
+FIGURES = (
+    "drained_lines",
+    "drain_reads",
+    "drain_writes",
+    "drain_ns",
+    "drain_energy_nj",
+    "drained_share",
+)
+
+#: Lines of the last level of the machine ``sca``.
+ROOM = (2 << 20) // 64
 
 
 def drained(design: str, **drain: str) -> Run:
@@ -36,6 +46,8 @@ def counts(run: Run) -> tuple[int, int, int]:
 def test_each_line_takes_what_its_design_writes() -> None:
     number, reads, writes = counts(drained("no-encryption", lines="all"))
     assert number > 50 and (reads, writes) == (0, number)
+    share = drained("no-encryption", lines="all").metrics["drained_share"]
+    assert share == number / ROOM
     # A counter with each line, and marks that stay ahead of the global one.
     assert 2 * number <= counts(drained("fca", lines="all"))[2] <= 2 * number + 2
     assert number <= counts(drained("co-located", lines="all"))[2] <= number + 2
@@ -94,7 +106,7 @@ def test_listeners_hear_of_the_run_alone(tmp_path: Path) -> None:
 def test_a_vault_spares_what_a_tree_would_take() -> None:
     tree, vault = (drained("sca@bonsai", lines="all", by=by) for by in ("controller", "vault"))
     assert sum(counts(tree)[1:]) > 4 * sum(counts(vault)[1:])
-    for name in FIGURES[3:]:
+    for name in FIGURES[3:5]:
         assert (tree.metrics[name] or 0) > 2 * (vault.metrics[name] or 0), name
 
 

@@ -6,7 +6,8 @@ use super::outcome::{self, Finished, time, traffic};
 use super::system::{Before, System};
 use super::{CoreFigures, Outcome, RunError, TraceUse};
 use crate::controller::designs::Stack;
-use crate::line::{Line, Logical};
+use crate::figures::Amount;
+use crate::line::{LINE_BYTES, Line, Logical};
 use crate::medium::params::drain::{BY, DRAINS, DrainedBy, DrainedLines, LINES};
 use crate::settings::Settings;
 use crate::trace::{Level, Source};
@@ -14,6 +15,7 @@ use crate::trace::{Level, Source};
 crate::figures::figures! { "What a cut costs";
     LINES_DRAINED: Count Neither "drained_lines",
         "`drain.lines`: lines of the processor's caches that reserve power drains at a cut after the run";
+    SHARE: Ratio Neither "drained_share", "share of the last level's lines that these are";
     READS: Count Less "drain_reads", "reads of the medium that this takes";
     WRITES: Count Less "drain_writes", "writes, those of what the metadata caches hold included";
     TIME: Nanoseconds Less "drain_ns", "the time until all is in the medium's array";
@@ -81,6 +83,8 @@ impl System<'_> {
         });
         let figures = &mut outcome.figures;
         figures.put(&LINES_DRAINED, lines.len() as f64);
+        let room = self.machine.caches.llc.bytes / LINE_BYTES as u64;
+        figures.put(&SHARE, Amount::share(lines.len() as f64, room as f64));
         figures.put(&READS, drained.of(&traffic::MEDIUM_READS));
         figures.put(&WRITES, drained.of(&traffic::MEDIUM_WRITES));
         figures.put(&TIME, drained.of(&time::SIMULATED));
