@@ -121,3 +121,5 @@ def test_what_has_no_caches_is_refused(tmp_path: Path) -> None:
         sardonyx.SardonyxError, match=r"drain\.by: does nothing unless drain\.lines"
     ):
         sardonyx.compare("btree", "sca", set={"drain.by": "vault"})
+    with pytest.raises(sardonyx.SardonyxError, match=r"drain\.lines asks what a cut costs"):
+        sardonyx.crash("queue", designs=["sca"], set={"drain.lines": "all"})

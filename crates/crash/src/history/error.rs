@@ -57,6 +57,10 @@ pub enum HistoryError {
         /// The design.
         design: String,
     },
+    #[error(
+        "drain.lines asks what a cut costs, and a plan what it leaves; leave it out, or ask `sardonyx compare`"
+    )]
+    Drains,
     #[error("the run ends early, which is a bug in the design or in Sardonyx: {0}")]
     Broken(String),
     #[error("{0}")]

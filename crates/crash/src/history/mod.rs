@@ -35,6 +35,7 @@ use sardonyx::mechanisms::{
 use sardonyx::medium::image::Image;
 use sardonyx::medium::layout::{CounterLines, Layout};
 use sardonyx::medium::params::MERGE;
+use sardonyx::medium::params::drain::DRAINS;
 use sardonyx::medium::params::{CRASH_FIRST, CRASH_SPARE};
 use sardonyx::plan::Holding;
 use sardonyx::plan::journal::{Event, Journal, Mark};
@@ -122,6 +123,9 @@ impl SetUp {
     pub fn new(machine: &Machine, design: &str, specs: &[ProgramSpec], seed: u64) -> Result<SetUp> {
         let stack = Stack::under(design, &machine.settings)?;
         let settings = &machine.settings;
+        if (DRAINS.met)(settings) {
+            return Err(HistoryError::Drains);
+        }
         let overflows = stack.uses(MINOR_BITS.name()) && settings.get(&MINOR_BITS) != 0;
         if overflows && settings.get(&MAC_PLACE) == MacPlace::Beside && stack.uses(MAC_PLACE.name())
         {
