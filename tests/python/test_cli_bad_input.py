@@ -56,6 +56,8 @@ def refused(*arguments: str | bytes, where: Path, words: str) -> None:
         (["trace", "cut", TRACE, "c", "--json", "./c"], "--json ./c: and c are one file"),
         (["trace", "record", "--cores", "-5", "--", "true"], "--cores -5"),
         (["trace", "info", b"no\xff.parquet"], "no\\udcff.parquet: is not UTF-8"),
+        (["trace", "info", "y" * 5000], "y: there is no such file"),
+        (["compare", "redis", "y" * 5000, "--json", "a.json"], "y: there is no such file"),
         (["trace", "info", "a\n\x1b[31mb"], "a \\x1b[31mb: there is no such file"),
         (["trace", "info", TRACE, "--json", "x" * 300], "--json " + "x" * 300 + ": cannot be"),
         (["compare", TRACE, *SHORT, "--json", "x" * 300], "File name too long"),

@@ -122,9 +122,6 @@ impl FillingMedium {
         let registers: Vec<_> = registers.cloned().collect();
         self.untimed.forget();
         let image = self.untimed.image_mut();
-        for register in registers {
-            image.write(register.place, &register.line, 0xff, None);
-        }
         for write in writes {
             image.write(write.at, &write.line, write.words, write.sideband);
             write.moved.settle(write.at, write.sideband, image);
@@ -134,6 +131,10 @@ impl FillingMedium {
                     &mut Places::new(image, self.controller.levelling()),
                 );
             }
+        }
+        // What a register has is as new as any write of its line that has left the chip.
+        for register in registers {
+            image.write(register.place, &register.line, 0xff, None);
         }
     }
 

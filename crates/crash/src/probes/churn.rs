@@ -25,9 +25,9 @@ const LIVES: u64 = 4;
 
 impl History {
     /// Has lines change again and again, half of them to what others hold or to its twins, which have the same
-    /// fingerprints, over some lives. The medium has exactly one
-    /// place for each line, fingerprints collide, and counts are soon full. Lives end in order; then all of them with a
-    /// cut, after which a recovery has to find again what the caches knew.
+    /// fingerprints, over some lives. The medium has exactly one place for each line, fingerprints are short, and counts
+    /// are soon full. Lives end in order; then all of them with a cut, after which a recovery has to find again what the
+    /// caches knew.
     pub fn churned(&self) -> Option<Crowded> {
         if !self.finds_duplicates() {
             return None;

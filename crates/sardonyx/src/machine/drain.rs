@@ -65,11 +65,7 @@ impl System<'_> {
             DrainedBy::Controller => memory.drain_through(&lines),
             DrainedBy::Vault => memory.drain_into_vault(&lines, &stack, settings),
         });
-        if let Some(why) = self.port.memory.failure() {
-            let (trace, design) = (self.agents[0].name(), self.port.memory.design());
-            let (trace, design) = (trace.to_owned(), design.to_owned());
-            return Err(RunError::Exhausted { trace, design, why });
-        }
+        self.goes_on()?;
         self.port.last_answer = self.port.memory.now();
         let drained = outcome::figures(&Finished {
             machine: &self.machine,

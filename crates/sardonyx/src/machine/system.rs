@@ -254,19 +254,7 @@ impl<'s> System<'s> {
     pub(super) fn play(&mut self, progress: &mut dyn FnMut(u64) -> bool) -> Result<(), RunError> {
         let mut turns = 0u64;
         loop {
-            if let Some(why) = self.port.memory.failure() {
-                let trace = self.agents[0].name().to_owned();
-                let design = self.port.memory.design().to_owned();
-                return Err(RunError::Exhausted { trace, design, why });
-            }
-            if let Some((region, line)) = self.port.memory.refused() {
-                return Err(RunError::NotAuthentic {
-                    trace: self.agents[0].name().to_owned(),
-                    design: self.port.memory.design().to_owned(),
-                    region: region.to_owned(),
-                    line,
-                });
-            }
+            self.goes_on()?;
             let event = self.port.memory.next_event();
             if self.port.holds_victims() && self.port.memory.accepts() {
                 if event <= self.port.memory.now() {
@@ -304,6 +292,27 @@ impl<'s> System<'s> {
             self.is_over() || self.finished(),
             "an agent waits for nothing"
         );
+        Ok(())
+    }
+
+    /// Whether memory can go on.
+    ///
+    /// # Errors
+    /// It has no room, or has refused a line.
+    pub(super) fn goes_on(&self) -> Result<(), RunError> {
+        if let Some(why) = self.port.memory.failure() {
+            let trace = self.agents[0].name().to_owned();
+            let design = self.port.memory.design().to_owned();
+            return Err(RunError::Exhausted { trace, design, why });
+        }
+        if let Some((region, line)) = self.port.memory.refused() {
+            return Err(RunError::NotAuthentic {
+                trace: self.agents[0].name().to_owned(),
+                design: self.port.memory.design().to_owned(),
+                region: region.to_owned(),
+                line,
+            });
+        }
         Ok(())
     }
 

@@ -1,4 +1,5 @@
-//! What reserve power has a memory do at a power cut, in time.
+//! What reserve power has a memory do at a power cut, in time. Left out: the count of drains, by which no vault has the
+//! pads of an earlier one, and the register that it takes.
 
 use siphasher::sip::SipHasher24;
 
@@ -55,7 +56,7 @@ impl Memory {
         self.come_to_rest();
     }
 
-    /// Writes `lines` into a region of their own: encrypted under their number, if `stack` encrypts, with their
+    /// Writes `lines` into a region of their own: encrypted under their places there, if `stack` encrypts, with their
     /// addresses beside them, and with MACs if it has an integrity. Then all that the metadata caches hold.
     pub fn drain_into_vault(
         &mut self,

@@ -121,8 +121,13 @@ fn node_of(tree: &Tree, number: u64) -> Option<(usize, u64)> {
 
 /// The bits that are set in line `index` of the bitmap, as numbers of nodes.
 fn set_in(index: u64, line: &Line) -> impl Iterator<Item = u64> {
-    let is_set = |bit: &u64| line[(bit / 8) as usize] >> (bit % 8) & 1 == 1;
-    (0..BITS).filter(is_set).map(move |bit| index * BITS + bit)
+    let numbers = index * BITS..(index + 1) * BITS;
+    numbers.filter(|number| is_set(line, *number))
+}
+
+fn is_set(line: &Line, number: u64) -> bool {
+    let bit = number % BITS;
+    line[(bit / 8) as usize] >> (bit % 8) & 1 == 1
 }
 
 fn toggle(line: &mut Line, number: u64) {
@@ -169,7 +174,7 @@ impl Star {
         let index = number / BITS;
         let place = self.bitmap.line(index);
         let held = self.fetch(index, plan);
-        if set_in(index, &held.line).any(|other| other == number) {
+        if is_set(&held.line, number) {
             return held.kept;
         }
         let (mut line, mut ripe) = (held.line, held.kept);

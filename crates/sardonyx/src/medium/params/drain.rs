@@ -40,6 +40,6 @@ keys! {
          or `all` lines that are there, as if each were";
     BY: DrainedBy = word("drain.by", "controller"),
         Source("Horus (MICRO 2022) compares both"),
-        "Whether drained lines go through the `controller`, or into a `vault` under a count of their own, with addresses \
-         and MACs beside them, eight to a line" needs DRAINS;
+        "Whether drained lines go through the `controller`, or into a `vault`, encrypted under their places there, with \
+         addresses and MACs beside them, eight to a line" needs DRAINS;
 }
