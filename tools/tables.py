@@ -7,7 +7,7 @@ rows, and the columns; ``quick`` marks a command of seconds:
     <!-- /table -->
 
 A column is a path into the row, with a heading after ``=``; ``%`` after the path makes a share a
-percentage. A member that has members itself is written as names and values, as the sizes of a
+percentage. A list is written as the first members of its members. A member that has members itself is written as names and values, as the sizes of a
 candidate of ``explore``. Without columns the rows are an exhibit's, of which each cell has ours and
 the paper's.
 """
@@ -33,7 +33,7 @@ MARKED = re.compile(
 #: Units of a row whose figures are shares of 1.
 SHARES = ("%", "pp")
 #: Commands that would leave results in the folder where they run.
-LEAVE_RESULTS = ("compare", "explore", "reproduce")
+LEAVE_RESULTS = ("compare", "crash", "explore", "reproduce")
 
 
 def pages() -> list[Path]:
@@ -66,6 +66,8 @@ def text(value: Any, percent: bool = False) -> str:
     """A cell: figures with four digits, names as they are."""
     if value is None:
         return ""
+    if isinstance(value, list):
+        return ", ".join(text(next(iter(one.values()))) for one in value)
     if isinstance(value, dict) and "ours" not in value:
         return ", ".join(f"{name} {text(one)}" for name, one in value.items())
     if isinstance(value, dict):

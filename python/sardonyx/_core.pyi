@@ -209,6 +209,11 @@ def crash_trial(question_json: str, progress: Progress | None) -> str:
     ``fails`` and ``violations``. Progress counts passes, or seconds of a thorough trial.
     """
 
+def crash_self_test(question_json: str, progress: Progress | None) -> str:
+    """Faults planted into a ``TrialQuestion``'s design, by what its plan says: ``caught``,
+    ``missed``, ``equivalent`` and ``no_occasion``. Progress counts faults.
+    """
+
 def crash_memory(question_json: str) -> int:
     """Bytes of memory that the run of a ``CrashQuestion`` needs, about."""
 

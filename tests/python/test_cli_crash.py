@@ -397,3 +397,22 @@ def test_what_no_cut_shows_comes_with_the_whole_command(
         for out in (first.stdout, again.stdout)
     ]
     assert lines[0] == lines[1]
+
+
+def test_what_a_plan_finds_of_planted_faults_is_counted_and_a_broken_design_is_not_tested(
+    tmp_path: Path,
+) -> None:
+    command = (
+        *("crash", "run", "queue", "--designs", "no-encryption,no-atomicity", "--self-test"),
+        *("--cuts", "50", "--recovery-cuts", "0", "--out", tmp_path, "--json", "-"),
+    )
+    done = sardonyx(*command, status=1)  # too few cuts
+    sound, broken = (run["self_test"] for run in json.loads(done.stdout)["runs"])
+    assert sound["itself"] is None
+    assert sound["found"] == len(sound["caught"]) >= 4
+    assert sound["planted"] == sound["found"] + len(sound["missed"])
+    assert "policy-mark-lost" in [one["fault"] for one in sound["equivalent"]]
+    assert broken == broken | {"itself": "unrecoverable", "planted": 0, "caught": []}
+    people = sardonyx(*command[:-2], status=1).stdout
+    assert f"its plan finds {sound['found']} of {sound['planted']} faults" in people
+    assert "no fault was planted into it: without one it shows unrecoverable" in people

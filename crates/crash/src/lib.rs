@@ -6,6 +6,7 @@
 //! apart (`attacker`); a stack whose integrity promises to notice him is broken if it does not.
 //!
 //! The rooms from the top down; each knows only rooms further down:
+//! * `self_test` a plan over a design with a fault of `planted`
 //! * `schedule` many runs, planned; `exhaustive` all orders of a small one; `recovery_cost` the time of a restart
 //! * `verdict` what is concluded and reported; `one_run` a run and its cuts, as asked for; `explore` all cuts of a run
 //! * `check` one cut, held against what must be true; `attacker` changes of the medium; `stages` SCA's Table 1
@@ -27,12 +28,14 @@ mod one_run;
 mod options;
 mod pads;
 mod panics;
+mod planted;
 mod platform;
 mod probes;
 mod recording;
 mod recovery_cost;
 mod schedule;
 pub mod secrecy;
+mod self_test;
 mod stages;
 mod verdict;
 mod violation;
@@ -52,11 +55,13 @@ pub use history::run::Run;
 pub use history::{History, HistoryError};
 pub use one_run::OneRun;
 pub use options::{Attack, Attacks, Cuts, OneAttack, Options, When};
+pub use planted::know as know_planted_faults;
 pub use platform::cut::survivors;
 pub use platform::{Platform, Tear};
 pub use recording::{Readable, readable};
 pub use recovery_cost::{Filled, Restart, restart};
 pub use schedule::Trial;
+pub use self_test::{PlantedFault, SelfTest};
 pub use stages::{Shown, Stage, stages};
 pub use verdict::attacks::AttackReport;
 pub use verdict::coverage::{Lack, Need, mechanisms};

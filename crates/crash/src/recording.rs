@@ -61,10 +61,7 @@ pub fn readable(
         let mut layout = Layout::new(data_lines);
         let controller = stack.build(&machine.settings, &mut layout);
         let levelling = controller.levelling().cloned();
-        let power_fail = stack
-            .integrity
-            .power_fail
-            .map(|make| make(&machine.settings, &layout));
+        let power_fail = stack.power_fail(&machine.settings, &layout);
         let (journal, _) = adverse(
             &machine,
             (design, controller, layout),

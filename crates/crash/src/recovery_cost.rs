@@ -80,10 +80,7 @@ impl FillingMedium {
         let mut layout = Layout::new(lines);
         let controller = stack.build(&machine.settings, &mut layout);
         let mut untimed = Untimed::new(Image::new());
-        let mut kept = stack
-            .integrity
-            .power_fail
-            .map(|make| make(&machine.settings, &layout));
+        let mut kept = stack.power_fail(&machine.settings, &layout);
         if let Some(kept) = &mut kept {
             kept.begin(&mut Places::new(
                 untimed.image_mut(),

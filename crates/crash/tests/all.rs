@@ -14,6 +14,7 @@ mod levelling;
 mod lives;
 mod pausing;
 mod plans;
+mod planted;
 mod settings;
 mod shared;
 mod small_runs;

@@ -32,6 +32,7 @@ fn trial(program: &str, design: &str, seed: u64) -> Trial {
         program: program.into(),
         seed,
         shorten: true,
+        only_first: false,
         ..Trial::default()
     }
 }

@@ -77,8 +77,8 @@ mod _core {
     use super::commands::{asked, command, commands};
     #[pymodule_export]
     use super::crash::{
-        crash, crash_exhaustive, crash_memory, crash_runs, crash_stages, crash_trial,
-        crash_trial_memory, guarantee, programs,
+        crash, crash_exhaustive, crash_memory, crash_runs, crash_self_test, crash_stages,
+        crash_trial, crash_trial_memory, guarantee, programs,
     };
     #[pymodule_export]
     use super::crash_test::{crash_designs, crash_lint, crash_orders, crash_test};
@@ -135,4 +135,11 @@ mod _core {
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    /// A design may be named with a planted fault from the beginning.
+    #[pymodule_init]
+    fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        sardonyx_crash::know_planted_faults();
+        Ok(())
+    }
 }

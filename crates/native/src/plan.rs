@@ -105,7 +105,7 @@ pub fn check_designs(names: Vec<String>) -> PyResult<Vec<String>> {
     let known: Vec<&str> = registry::all().map(|design| design.name).collect();
     let mut found: Vec<String> = Vec::new();
     for name in names {
-        if name.contains(['+', '@']) {
+        if name.contains(['+', '@', '!']) {
             Stack::named(&name).map_err(bad)?;
         } else {
             texts::check_known("--designs: ", "design", &name, &known)?;

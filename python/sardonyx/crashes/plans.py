@@ -21,10 +21,12 @@ def ran(
     asked: CrashRun | CrashOnce | CrashStages | CrashExhaustive,
     call: Callable[[str, _core.Progress], str],
     watch: Watch | None,
+    doing: str = "",
 ) -> Answer:
     """What came of every program over every design, with the status that they have earned."""
     asked = asked.replace(designs=layers.names(asked.designs))
     runs = json.loads(_core.crash_runs(asked.command, asked.json()))
+    runs = [{**run, "label": run["label"] + doing} for run in runs]
     return judged(asked.command, runs, call, watch)
 
 

@@ -16,6 +16,10 @@ def answer(asked: CrashRun, watch: Watch | None) -> Answer:
     """The verdict of each pair, and what it rests on."""
     kept = replays.of(asked)
     found = plans.ran(asked, _core.crash_trial, watch)
+    if asked.self_test:
+        tested = plans.ran(asked, _core.crash_self_test, watch, ", with faults")
+        for run, planted in zip(found["runs"], tested["runs"], strict=True):
+            run["self_test"] = planted
     found.shown = kept.write(found["runs"])
     return found
 

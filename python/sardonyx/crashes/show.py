@@ -19,6 +19,11 @@ LEGEND = "nested: cuts after a recovery; lost, secrets: cuts at which data or a 
 SIDE_BY_SIDE = 4
 #: The explorer's name for a run outside of a plan.
 ONCE = "crash once"
+#: Planted faults that say nothing of a plan, and why.
+NOT_COUNTED = {
+    "equivalent": "nothing comes out otherwise with it",
+    "no_occasion": "never had an occasion",
+}
 VERDICTS = {"holds": "green", "caught": "yellow", "broken": "red", "not exercised": "red"}
 
 
@@ -43,6 +48,9 @@ def show(
     for run in runs:
         for words in _lacking(run):
             people.print(Text(words, style="red"), soft_wrap=True)
+    for run in runs:
+        for line in _self_tested(run):
+            people.print(line, soft_wrap=True)
     for run in runs:
         for violation in run["violations"]:
             tell(people, violation, again(run, violation))
@@ -100,6 +108,25 @@ def _lacking(run: dict[str, Any]) -> list[str]:
         f"{', '.join(each)}; " + _remedy(kept, reached[kept])
         for kept, each in by.items()
     ]
+
+
+def _self_tested(run: dict[str, Any]) -> list[Text]:
+    """How many of the faults that were planted the plan finds, and those that it does not."""
+    if not (tested := run.get("self_test")):
+        return []
+    whose = f"{run['program']}, {run['design']}: "
+    if tested["itself"]:
+        why = f"no fault was planted into it: without one it shows {tested['itself']}"
+        return [Text(whose + why, style="red")]
+    missed, caught = tested["missed"], tested["found"]
+    found = f"its plan finds {caught} of {tested['planted']} faults planted into it"
+    lines = [Text(whose + found, style="yellow" if missed or not caught else "green")]
+    lines += [Text(f"  missed: {one['fault']}: {one['meaning']}", style="yellow") for one in missed]
+    for name, why in NOT_COUNTED.items():
+        if tested[name]:
+            names = ", ".join(one["fault"] for one in tested[name])
+            lines.append(Text(f"  not counted, {why}: {names}", style="dim"))
+    return lines
 
 
 def _remedy(kept: str, reached: list[str]) -> str:

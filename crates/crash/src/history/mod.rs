@@ -382,10 +382,7 @@ impl History {
 
     /// The behaviour of the integrity's registers and reserve power; `None` without integrity.
     pub fn power_fail(&self) -> Option<Box<dyn PowerFail>> {
-        Some(self.stack.integrity.power_fail?(
-            &self.machine.settings,
-            &self.layout,
-        ))
+        self.stack.power_fail(&self.machine.settings, &self.layout)
     }
 
     /// Wear levelling in a medium in which no line has moved; `None` without wear levelling.

@@ -25,10 +25,7 @@ pub fn survivors(
     let mut layout = Layout::new(machine.engine.medium.geometry.lines());
     let controller = stack.build(&machine.settings, &mut layout);
     let levelling = controller.levelling().cloned();
-    let power_fail = stack
-        .integrity
-        .power_fail
-        .map(|make| make(&machine.settings, &layout));
+    let power_fail = stack.power_fail(&machine.settings, &layout);
     let mut survivors = Survivors::new(journal, image, platform, seed)
         .levelled(levelling)
         .guarded(power_fail);

@@ -32,6 +32,7 @@ impl History {
         let bare = Stack::named("no-encryption").expect("a design");
         let stack = Stack {
             integrity: self.stack.integrity,
+            planted: self.stack.planted,
             ..bare
         };
         let bit = |bit: u32| move |line: u64| line ^ 1 << bit;
@@ -67,7 +68,7 @@ impl History {
     ) -> Option<(Place, Place)> {
         let mut layout = Layout::new(lines);
         let controller = stack.build(&self.small, &mut layout);
-        let kept = (stack.integrity.power_fail?)(&self.small, &layout);
+        let kept = stack.power_fail(&self.small, &layout)?;
         let mut life = UntimedLife::recovered(controller, Image::sparse());
         let written: BTreeSet<u64> = pairs
             .iter()

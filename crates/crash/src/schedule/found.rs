@@ -1,6 +1,7 @@
 //! The findings of a plan so far, by pass and by kind of violation.
 
 use std::collections::BTreeMap;
+use std::hash::Hasher;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,6 +15,8 @@ use crate::verdict::coverage::{Bounds, CacheSizes, Need, exercised, reached};
 use crate::verdict::shrink::{Shrunk, reduce};
 use crate::verdict::told::Told;
 use crate::violation::Kind;
+use rustc_hash::FxHasher;
+use sardonyx::controller::layers::Refuses;
 use sardonyx::machine::RunError;
 use sardonyx::mechanisms::{Exercised, Reached, Value};
 
@@ -32,6 +35,8 @@ pub struct PassShown {
     pub widths: Widths,
     pub lost_cuts: u64,
     pub secret_cuts: u64,
+    /// A hash of what the pass's runs wrote, where it is compared.
+    pub bytes: u64,
     /// Settings that had to press less than planned.
     pub eased: BTreeMap<&'static str, u64>,
 }
@@ -44,6 +49,21 @@ pub struct PlanFound {
     pub error: Option<(usize, HistoryError)>,
     pub attacked: BTreeMap<usize, Attacked>,
     pub runs: BTreeMap<Kind, OneRun>,
+}
+
+/// A hash of what a run wrote, when, and where to.
+pub fn digest(history: &History) -> u64 {
+    let mut hasher = FxHasher::default();
+    for (time, _) in &history.journal.events {
+        hasher.write_u64(time.ps());
+    }
+    for write in &history.journal.writes {
+        hasher.write_u64(write.at.0);
+        hasher.write(&write.line);
+        hasher.write_u8(write.words);
+        hasher.write(&write.sideband.unwrap_or_default());
+    }
+    hasher.finish()
 }
 
 impl PassShown {
@@ -110,6 +130,20 @@ impl PlanFound {
         all
     }
 
+    /// What the earliest run shows that a stack which `promises` this must not, and the number of that run.
+    pub fn first(&self, promises: Refuses) -> Option<(String, Option<usize>)> {
+        let kinds = self.kinds.iter();
+        let cut = kinds.map(|(kind, (_, number, _))| (*number, *kind));
+        let attacked = self.attacked.iter().filter_map(|(number, came)| {
+            let is_unkept = came.unkept(promises) > 0;
+            let kind = is_unkept.then_some(Kind::Undetected);
+            let refused = (came.honest_refused > 0).then_some(Kind::NotAuthentic);
+            Some((*number, kind.or(refused)?))
+        });
+        let (number, kind) = cut.chain(attacked).min()?;
+        Some((kind.name().to_owned(), Some(number)))
+    }
+
     /// Sums up the outcome of all attacks, those of the earliest runs first.
     pub fn all_attacked(&self) -> Attacked {
         let mut all = Attacked::default();
@@ -174,6 +208,7 @@ impl PlanFound {
             widths: explored.widths.clone(),
             lost_cuts: explored.tally.lost.count,
             secret_cuts: explored.tally.secret.count,
+            bytes: 0,
             eased: BTreeMap::new(),
         };
         self.passes[index].append(&shown);

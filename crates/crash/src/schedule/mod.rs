@@ -21,7 +21,7 @@ use crate::history::{History, HistoryError, Result};
 use crate::one_run::OneRun;
 use crate::options::Options;
 use crate::panics::caught;
-use crate::schedule::found::{PassShown, PlanFound};
+use crate::schedule::found::{PassShown, PlanFound, digest};
 use crate::schedule::pass::{
     LONG_ITEM, MEETING, Mapping, Pass, SWAPS, limits_of, most_limits, passes, unflushed,
 };
@@ -62,6 +62,8 @@ pub struct Trial {
     pub thorough: Option<Duration>,
     /// Whether the first history of each kind of violation is shortened.
     pub shorten: bool,
+    /// Whether it ends with the first run that shows a violation.
+    pub only_first: bool,
 }
 
 /// A run of a pass, what it had to press less, and what came of it.
@@ -80,6 +82,18 @@ impl Trial {
             passes.extend(unflushed(&self.program));
         }
         passes
+    }
+
+    pub(crate) fn passes_over(&self, stack: &Stack, machine: &Machine) -> Vec<Pass> {
+        let mut layout = Layout::new(machine.engine.medium.geometry.lines());
+        stack.build(&machine.settings, &mut layout);
+        let placement = (stack.mapping.placement)(&machine.settings, &layout);
+        let gives_places = matches!(placement, Placement::Table(_));
+        let mapping = Mapping {
+            finds_duplicates: gives_places || stack.tries().any(|m| *m == DUPLICATE),
+            gives_places,
+        };
+        self.passes(mapping, most_limits(stack, &machine.settings))
     }
 
     fn item_bytes(&self, pass: &Pass) -> u64 {
@@ -183,15 +197,7 @@ impl Trial {
     pub fn answer(&self, progress: &(dyn Fn(u64, u64) -> bool + Sync)) -> Result<Option<Tried>> {
         let stack = Stack::named(&self.design)?;
         let machine = Machine::load(&self.machine, &self.overrides)?;
-        let mut layout = Layout::new(machine.engine.medium.geometry.lines());
-        stack.build(&machine.settings, &mut layout);
-        let placement = (stack.mapping.placement)(&machine.settings, &layout);
-        let gives_places = matches!(placement, Placement::Table(_));
-        let mapping = Mapping {
-            finds_duplicates: gives_places || stack.tries().any(|m| *m == DUPLICATE),
-            gives_places,
-        };
-        let passes = self.passes(mapping, most_limits(&stack, &machine.settings));
+        let passes = self.passes_over(&stack, &machine);
         let started = Instant::now();
         let bounds = self.bounds(&stack, &machine);
         let needs = bounds.needs();
@@ -250,7 +256,7 @@ impl Trial {
 
     /// Makes the runs with these `numbers`, all of them or until the time is over, and adds their findings; `None` if
     /// the user has ended it.
-    fn make(
+    pub(crate) fn make(
         &self,
         stack: &Stack,
         passes: &[Pass],
@@ -271,9 +277,16 @@ impl Trial {
             ),
             None => progress(done.load(Ordering::Relaxed) as u64, numbers.end as u64),
         };
+        let is_enough = || {
+            let promises = stack.integrity.promises;
+            self.only_first && {
+                let found = found.lock().expect("no thread panics");
+                found.error.is_some() || found.first(promises).is_some()
+            }
+        };
         let over = |number: usize| match self.thorough {
             Some(time) => started.elapsed() >= time && number >= passes.len(),
-            None => number >= numbers.end,
+            None => number >= numbers.end || is_enough(),
         };
         let work = || {
             loop {
@@ -330,6 +343,9 @@ impl Trial {
                 let asked = question.expect("it was asked");
                 found.add(index, &history, &explored, sizes);
                 found.passes[index].ease(&eased);
+                if self.only_first {
+                    found.passes[index].bytes = digest(&history);
+                }
                 found.tell((number, index), &history, &explored, &asked);
                 found.attacked.extend(attacked.map(|came| (number, came)));
             }

@@ -1,12 +1,12 @@
-//! Wrappers around right layers. Each hands everything on to the layer that it stands around; a fault overrides the one
-//! method in which it does something wrong. With the fault switched off the wrapper only hands on, which is the control.
+//! A wrapper around a right mapping, which does something wrong at a write. With the fault switched off the wrapper only
+//! hands on, which is the control.
 
 use std::marker::PhantomData;
 
 use sardonyx::controller::designs::{self, AnyLayer};
-use sardonyx::controller::layers::{About, Logging, Mapping, Policy};
+use sardonyx::controller::layers::{About, Mapping};
 use sardonyx::controller::{Class, Encryption, Figures, Layer, Storey, Top, Write};
-use sardonyx::line::{Line, Logical, Place};
+use sardonyx::line::{Line, Logical};
 use sardonyx::medium::layout::Layout;
 use sardonyx::plan::storey::Unfinished;
 use sardonyx::plan::{At, Fetched, Plan, Step, Stored, Timer};
@@ -15,72 +15,13 @@ use sardonyx::units::Time;
 
 use crate::fault::{Layers, named};
 
-pub type Right<A> = dyn Layer<Addr = A>;
+pub type Right = dyn Layer<Addr = Logical>;
 
 pub trait Wrong: Default + Send + 'static {
-    /// What the layer is asked for: a logical line above a mapping, a place below.
-    type Addr: Copy + Send;
     const RIGHT: &'static str;
 
-    fn read(
-        &mut self,
-        (at, class, after): (Self::Addr, Class, Step),
-        right: &mut Right<Self::Addr>,
-        plan: &mut Plan,
-    ) -> Fetched {
-        right.read(at, class, after, plan)
-    }
-
-    fn write(
-        &mut self,
-        write: Write<Self::Addr>,
-        right: &mut Right<Self::Addr>,
-        plan: &mut Plan,
-    ) -> Stored {
+    fn write(&mut self, write: Write<Logical>, right: &mut Right, plan: &mut Plan) -> Stored {
         right.write(write, plan)
-    }
-
-    fn persist_metadata(
-        &mut self,
-        (at, after): (Self::Addr, Step),
-        right: &mut Right<Self::Addr>,
-        plan: &mut Plan,
-    ) -> Stored {
-        right.persist_metadata(at, after, plan)
-    }
-
-    fn flush(&mut self, right: &mut Right<Self::Addr>, plan: &mut Plan) {
-        right.flush(plan);
-    }
-
-    fn recover(&mut self, right: &mut Right<Self::Addr>, plan: &mut Plan) {
-        right.recover(plan);
-    }
-
-    fn undo(&mut self, right: &mut Right<Self::Addr>, plan: &mut Plan) -> Vec<Logical> {
-        right.undo(plan)
-    }
-
-    fn begin(
-        &mut self,
-        (core, transaction): (u32, u64),
-        right: &mut Right<Self::Addr>,
-        plan: &mut Plan,
-    ) {
-        right.begin(core, transaction, plan);
-    }
-
-    fn log_old(
-        &mut self,
-        (core, line, old): (u32, Logical, At<&Line>),
-        right: &mut Right<Self::Addr>,
-        plan: &mut Plan,
-    ) {
-        right.log_old(core, line, old, plan);
-    }
-
-    fn commit(&mut self, core: u32, right: &mut Right<Self::Addr>, plan: &mut Plan) -> Stored {
-        right.commit(core, plan)
     }
 }
 
@@ -93,13 +34,12 @@ impl<W> Default for Nothing<W> {
 }
 
 impl<W: Wrong> Wrong for Nothing<W> {
-    type Addr = W::Addr;
     const RIGHT: &'static str = W::RIGHT;
 }
 
 struct Around<W: Wrong> {
     wrong: W,
-    right: Box<Right<W::Addr>>,
+    right: Box<Right>,
 }
 
 impl<W: Wrong> Storey for Around<W> {
@@ -112,15 +52,15 @@ impl<W: Wrong> Storey for Around<W> {
     }
 
     fn flush(&mut self, plan: &mut Plan) {
-        self.wrong.flush(&mut *self.right, plan);
+        self.right.flush(plan);
     }
 
     fn recover(&mut self, plan: &mut Plan) {
-        self.wrong.recover(&mut *self.right, plan);
+        self.right.recover(plan);
     }
 
     fn undo(&mut self, plan: &mut Plan) -> Vec<Logical> {
-        self.wrong.undo(&mut *self.right, plan)
+        self.right.undo(plan)
     }
 
     fn unfinished(&mut self, plan: &mut Plan) -> Vec<Unfinished> {
@@ -128,17 +68,15 @@ impl<W: Wrong> Storey for Around<W> {
     }
 
     fn begin(&mut self, core: u32, transaction: u64, plan: &mut Plan) {
-        self.wrong
-            .begin((core, transaction), &mut *self.right, plan);
+        self.right.begin(core, transaction, plan);
     }
 
     fn log_old(&mut self, core: u32, line: Logical, old: At<&Line>, plan: &mut Plan) {
-        self.wrong
-            .log_old((core, line, old), &mut *self.right, plan);
+        self.right.log_old(core, line, old, plan);
     }
 
     fn commit(&mut self, core: u32, plan: &mut Plan) -> Stored {
-        self.wrong.commit(core, &mut *self.right, plan)
+        self.right.commit(core, plan)
     }
 
     fn wake(&mut self, timer: Timer, now: Time, plan: &mut Plan) -> bool {
@@ -155,116 +93,54 @@ impl<W: Wrong> Storey for Around<W> {
 }
 
 impl<W: Wrong> Layer for Around<W> {
-    type Addr = W::Addr;
+    type Addr = Logical;
 
-    fn read(&mut self, at: W::Addr, class: Class, after: Step, plan: &mut Plan) -> Fetched {
-        self.wrong.read((at, class, after), &mut *self.right, plan)
+    fn read(&mut self, at: Logical, class: Class, after: Step, plan: &mut Plan) -> Fetched {
+        self.right.read(at, class, after, plan)
     }
 
-    fn write(&mut self, write: Write<W::Addr>, plan: &mut Plan) -> Stored {
+    fn write(&mut self, write: Write<Logical>, plan: &mut Plan) -> Stored {
         self.wrong.write(write, &mut *self.right, plan)
     }
 
-    fn discard_encryption(&mut self, at: W::Addr, data: Step, plan: &mut Plan) {
+    fn discard_encryption(&mut self, at: Logical, data: Step, plan: &mut Plan) {
         self.right.discard_encryption(at, data, plan);
     }
 
-    fn persist_metadata(&mut self, at: W::Addr, after: Step, plan: &mut Plan) -> Stored {
-        self.wrong
-            .persist_metadata((at, after), &mut *self.right, plan)
+    fn persist_metadata(&mut self, at: Logical, after: Step, plan: &mut Plan) -> Stored {
+        self.right.persist_metadata(at, after, plan)
     }
 
-    fn hint(&self, at: W::Addr, plan: &Plan) {
+    fn hint(&self, at: Logical, plan: &Plan) {
         self.right.hint(at, plan);
     }
 }
 
-fn about(name: &'static str, right: &About) -> About {
-    About { name, ..*right }
-}
-
-fn right_policy(name: &str) -> &'static Policy {
-    let known = designs::policies().find(|known| known.about.name == name);
-    known.expect("a policy of that name")
-}
-
-fn a_policy<W: Wrong<Addr = Place>>(name: &'static str) -> AnyLayer {
-    fn build<W: Wrong<Addr = Place>>(settings: &Settings, layout: &mut Layout) -> Encryption {
-        let right = (right_policy(W::RIGHT).build)(settings, layout);
-        let wrong = W::default();
-        Box::new(Around { wrong, right })
-    }
-    let right = right_policy(W::RIGHT);
-    AnyLayer::Policy(Box::leak(Box::new(Policy {
-        about: about(name, &right.about),
-        build: build::<W>,
-        ..*right
-    })))
-}
-
-pub fn policy<W: Wrong<Addr = Place>>(name: &'static str) -> Layers {
-    Layers {
-        wrong: a_policy::<W>(name),
-        right: a_policy::<Nothing<W>>(named("around", W::RIGHT)),
-    }
-}
-
-fn right_mapping(name: &str) -> &'static Mapping {
+fn right(name: &str) -> &'static Mapping {
     let known = designs::mappings().find(|known| known.about.name == name);
     known.expect("a mapping of that name")
 }
 
-fn a_mapping<W: Wrong<Addr = Logical>>(name: &'static str) -> AnyLayer {
-    fn build<W: Wrong<Addr = Logical>>(
-        settings: &Settings,
-        below: Encryption,
-        layout: &mut Layout,
-    ) -> Top {
-        let right = (right_mapping(W::RIGHT).build)(settings, below, layout);
+fn layer<W: Wrong>(name: &'static str) -> AnyLayer {
+    fn build<W: Wrong>(settings: &Settings, below: Encryption, layout: &mut Layout) -> Top {
+        let right = (right(W::RIGHT).build)(settings, below, layout);
         let wrong = W::default();
         Box::new(Around { wrong, right })
     }
-    let right = right_mapping(W::RIGHT);
+    let right = right(W::RIGHT);
     AnyLayer::Mapping(Box::leak(Box::new(Mapping {
-        about: about(name, &right.about),
+        about: About {
+            name,
+            ..right.about
+        },
         build: build::<W>,
         ..*right
     })))
 }
 
-pub fn mapping<W: Wrong<Addr = Logical>>(name: &'static str) -> Layers {
+pub fn mapping<W: Wrong>(name: &'static str) -> Layers {
     Layers {
-        wrong: a_mapping::<W>(name),
-        right: a_mapping::<Nothing<W>>(named("around", W::RIGHT)),
-    }
-}
-
-fn right_logging(name: &str) -> &'static Logging {
-    let known = designs::loggings().find(|known| known.about.name == name);
-    known.expect("a logging of that name")
-}
-
-fn a_logging<W: Wrong<Addr = Logical>>(name: &'static str) -> AnyLayer {
-    fn build<W: Wrong<Addr = Logical>>(
-        settings: &Settings,
-        below: Top,
-        layout: &mut Layout,
-    ) -> Top {
-        let right = (right_logging(W::RIGHT).build)(settings, below, layout);
-        let wrong = W::default();
-        Box::new(Around { wrong, right })
-    }
-    let right = right_logging(W::RIGHT);
-    AnyLayer::Logging(Box::leak(Box::new(Logging {
-        about: about(name, &right.about),
-        build: build::<W>,
-        ..*right
-    })))
-}
-
-pub fn logging<W: Wrong<Addr = Logical>>(name: &'static str) -> Layers {
-    Layers {
-        wrong: a_logging::<W>(name),
-        right: a_logging::<Nothing<W>>(named("around", W::RIGHT)),
+        wrong: layer::<W>(name),
+        right: layer::<Nothing<W>>(named("around", W::RIGHT)),
     }
 }

@@ -26,15 +26,9 @@ impl<C> Default for Coded<C> {
 }
 
 impl<C: Code> Wrong for Coded<C> {
-    type Addr = Logical;
     const RIGHT: &'static str = "identity";
 
-    fn write(
-        &mut self,
-        write: Write<Logical>,
-        right: &mut Right<Logical>,
-        plan: &mut Plan,
-    ) -> Stored {
+    fn write(&mut self, write: Write<Logical>, right: &mut Right, plan: &mut Plan) -> Stored {
         let line = C::coded(write.data.value).unwrap_or(*write.data.value);
         right.write(
             Write {
@@ -165,15 +159,9 @@ struct Left<L> {
 }
 
 impl<L: LeavesOut> Wrong for Left<L> {
-    type Addr = Logical;
     const RIGHT: &'static str = "identity";
 
-    fn write(
-        &mut self,
-        write: Write<Logical>,
-        right: &mut Right<Logical>,
-        plan: &mut Plan,
-    ) -> Stored {
+    fn write(&mut self, write: Write<Logical>, right: &mut Right, plan: &mut Plan) -> Stored {
         let line = *write.data.value;
         let known = self.held.lines.get(&write.at).copied();
         if known.is_some_and(|known| L::leaves_out(&known, &line)) {

@@ -9,7 +9,7 @@ use sardonyx::config::Machine;
 use sardonyx::controller::designs::{self, AnyLayer, Stack};
 use sardonyx_crash::{
     Attacks, Cuts, History, Kind, Options, Trial, Verdict, attack, audit, enumerate, explore,
-    secrecy,
+    know_planted_faults, secrecy,
 };
 use sardonyx_workload::{DurabilityKind, ProgramSpec};
 
@@ -21,13 +21,21 @@ pub struct Layers {
     pub right: AnyLayer,
 }
 
+/// What makes the wrong stack.
+#[derive(Clone, Copy)]
+pub enum Maker {
+    /// Layers; the faulty one has the fault's name.
+    Layers(fn(&'static str) -> Layers),
+    /// The fault of this name that `sardonyx crash run --self-test` plants at a seam of the stack.
+    Planted(&'static str),
+}
+
 /// One thing that is wrong, where it is tried, and what must report it.
 pub struct Fault {
     pub name: &'static str,
     pub meaning: &'static str,
-    /// Makes the layers; the faulty one has the fault's name.
-    pub layers: fn(&'static str) -> Layers,
-    /// The stack, with a star where the faulty layer stands.
+    pub maker: Maker,
+    /// The stack, with a star where a faulty layer stands.
     pub stack: &'static str,
     pub plan: Plan,
     /// The kinds of violations that must be reported, and the pieces of the explorer that report them.
@@ -49,13 +57,16 @@ macro_rules! slips {
 }
 pub(crate) use slips;
 
-/// The layers of a row: `maker(SLIP)` of a layer of the tests' own, or `maker[TYPE]` around a right one.
+/// The maker of a row: `planted[NAME]`, `maker(SLIP)` of a layer of the tests' own, or `maker[TYPE]` around a right one.
 macro_rules! layers {
+    (planted[$name:literal]) => {
+        $crate::fault::Maker::Planted($name)
+    };
     ($maker:ident ($slip:ident)) => {
-        $maker::<{ Slip::$slip as usize }>
+        $crate::fault::Maker::Layers($maker::<{ Slip::$slip as usize }>)
     };
     ($maker:ident [$Wrong:ident]) => {
-        $maker::<$Wrong>
+        $crate::fault::Maker::Layers($maker::<$Wrong>)
     };
 }
 pub(crate) use layers;
@@ -69,7 +80,7 @@ macro_rules! rows {
         &[$($crate::fault::Fault {
             name: $name,
             meaning: $meaning,
-            layers: $crate::fault::layers!($maker $which),
+            maker: $crate::fault::layers!($maker $which),
             stack: $stack,
             plan: $plan,
             by: &[$(($crate::fault::Check::$check, &[$(sardonyx_crash::Kind::$kind),+])),+],
@@ -96,6 +107,28 @@ pub enum Check {
 }
 
 impl Check {
+    /// What it looks at, for the docs.
+    pub fn looks_at(self) -> &'static str {
+        match self {
+            Check::Cuts => {
+                "every cut: recovery, the program's recovery, the lines that the cut can have changed; lives after a cut"
+            }
+            Check::Lives => "only lives after a cut",
+            Check::Order => {
+                "the order in which a run's writes became durable: pairs, marks, the array"
+            }
+            Check::Requests => {
+                "without a cut: pads, plaintext, keys, widths, contents of each class, a full medium, many sharers"
+            }
+            Check::Attacks => {
+                "drawn changes of the medium, after cuts, in recoveries and between requests"
+            }
+            Check::Enumerated => {
+                "every bit that a MAC covers, all pairs of regions and of bits of a place, replays of each field"
+            }
+        }
+    }
+
     /// Those that report by themselves: later lives report among the cuts.
     pub const ALL: [Check; 5] = [
         Check::Cuts,
@@ -160,12 +193,21 @@ fn know(layer: AnyLayer) {
 
 impl Fault {
     pub fn wrong(&self) -> String {
-        self.stack_with((self.layers)(self.name).wrong)
+        match self.maker {
+            Maker::Layers(layers) => self.stack_with(layers(self.name).wrong),
+            Maker::Planted(name) => {
+                know_planted_faults();
+                format!("{}!{name}", self.stack)
+            }
+        }
     }
 
-    /// The stack with the same layer and nothing wrong in it.
+    /// The stack with nothing wrong in it; the same layer around a right one if a layer is wrong.
     pub fn right(&self) -> String {
-        self.stack_with((self.layers)(self.name).right)
+        match self.maker {
+            Maker::Layers(layers) => self.stack_with(layers(self.name).right),
+            Maker::Planted(_) => self.stack.to_owned(),
+        }
     }
 
     /// The pieces of the explorer that report it.
@@ -194,6 +236,7 @@ impl Fault {
             },
             thorough: None,
             shorten: false,
+            only_first: false,
         };
         let tried = trial.answer(&|_, _| true).expect("a design and a program");
         tried.expect("nobody ends it").verdict

@@ -177,7 +177,7 @@ groups! {
     trees_dumped: &[trees::DUMPED.split_at(2).0], &[];
     trees_dumped_more: &[trees::DUMPED.split_at(2).1], &[];
     between_layers: &[wrappers::BARE], &[];
-    zeros: &[wrappers::ZEROS, wrappers::BELOW_ZEROS, wrappers::ZEROS_LOGGED], &[];
+    zeros: &[wrappers::ZEROS, wrappers::BELOW_ZEROS, wrappers::BESIDE_ZEROS, wrappers::ZEROS_LOGGED], &[];
     between_log_and_layers: &[
         wrappers::BELOW_LOG,
         wrappers::LOG,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::GROUPS;
-use crate::fault::Fault;
+use crate::fault::{Check, Fault};
 
 fn row(part: &str, fault: &Fault, rare: bool) -> String {
     let kinds = fault.by.iter().map(|(check, kinds)| {
@@ -41,14 +41,37 @@ fn the_table_in_the_docs_is_of_these_faults() {
             table += &row(group.name, fault, rare);
         }
     }
+    is_kept("crash-mutants.tsv", &table);
+}
+
+fn is_kept(name: &str, table: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let path = root.join("docs/tables/crash-mutants.tsv");
+    let path = root.join("docs/tables").join(name);
     if std::env::var_os("UPDATE_REFERENCE").is_some() {
-        std::fs::write(&path, &table).expect("it can be written");
+        std::fs::write(&path, table).expect("it can be written");
     }
     let kept = std::fs::read_to_string(&path).expect("it is there");
     assert!(
         kept == table,
-        "docs/tables/crash-mutants.tsv has other faults: UPDATE_REFERENCE=1 writes it"
+        "docs/tables/{name} has other faults: UPDATE_REFERENCE=1 writes it"
     );
+}
+
+#[test]
+fn the_table_of_checks_in_the_docs_is_of_these_faults() {
+    let all = || {
+        let groups = GROUPS.iter();
+        groups.flat_map(|group| group.faults().chain(group.rare()))
+    };
+    let mut table = String::from("piece\tlooks at\tfaults that it finds\tthat no other finds\n");
+    let pieces = Check::ALL.into_iter().chain([Check::Lives]);
+    for check in pieces {
+        let by = all()
+            .filter(|fault| fault.checks().contains(&check))
+            .count();
+        let alone = all().filter(|fault| fault.checks() == [check]).count();
+        let name = format!("{check:?}").to_lowercase();
+        table += &format!("{name}\t{}\t{by}\t{alone}\n", check.looks_at());
+    }
+    is_kept("crash-checks.tsv", &table);
 }

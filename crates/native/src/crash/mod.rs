@@ -288,6 +288,7 @@ impl TrialQuestion {
             },
             thorough: self.thorough_seconds.map(Duration::from_secs_f64),
             shorten: true,
+            only_first: false,
         })
     }
 }
@@ -387,6 +388,17 @@ pub fn crash_trial(
 ) -> PyResult<String> {
     let trial = read::<TrialQuestion>(question_json)?.trial()?;
     told(py, &trial.design, progress, |tell| trial.answer(tell))
+}
+
+/// Plants faults into the design of a trial, and says which of them its plan finds.
+#[pyfunction]
+pub fn crash_self_test(
+    py: Python<'_>,
+    question_json: &str,
+    progress: Option<&Progress>,
+) -> PyResult<String> {
+    let trial = read::<TrialQuestion>(question_json)?.trial()?;
+    told(py, &trial.design, progress, |tell| trial.self_test(tell))
 }
 
 /// Tries all orders in which the writes of a run can be accepted.

@@ -5,8 +5,11 @@
 use std::sync::{PoisonError, RwLock};
 
 use super::encryption::{self, ENABLED, none};
-use super::layers::{About, Counters, Design, Guarantee, Integrity, Logging, Mapping, Policy};
+use super::layers::{
+    About, Counters, Design, Guarantee, Integrity, Logging, Mapping, Policy, PowerFail,
+};
 use super::near::Near;
+use super::planted::{self, Plant};
 use super::{Controller, integrity, logging, mapping};
 use crate::mechanisms::{self, Mechanism};
 use crate::medium::layout::Layout;
@@ -149,6 +152,8 @@ pub struct Stack {
     pub near_survives: bool,
     /// Whether the near medium's lines lie there in clear.
     pub near_is_plain: bool,
+    /// What is wrong on purpose, if anything is.
+    pub planted: &'static dyn Plant,
 }
 
 impl Stack {
@@ -158,6 +163,7 @@ impl Stack {
     /// There is no such design or layer.
     pub fn named(name: &str) -> Result<Stack, UnknownDesign> {
         let layers = || {
+            let (name, planted) = planted::split(name)?;
             let (named, asked) = at(name);
             let design = all().find(|design| design.name == named);
             let (stack, own) = at(design.map_or(named, |design| design.stack));
@@ -172,6 +178,7 @@ impl Stack {
                 before: Writes::Through,
                 near_survives: false,
                 near_is_plain: true,
+                planted,
             })
         };
         layers().ok_or_else(|| unknown(name))
@@ -236,15 +243,25 @@ impl Stack {
             true => (self.policy.build)(settings, layout),
             false => none::build(),
         };
+        let below = self.planted.policy(below);
         layout.reserve_near(matches!(tables, NearTables::Mappings | NearTables::All));
         let mapping = (self.mapping.build)(settings, below, layout);
+        let mapping = self.planted.mapping(mapping);
         layout.reserve_near(tables == NearTables::All);
         let top = (self.logging.build)(settings, mapping, layout);
+        let top = self.planted.logging(top);
         layout.reserve_near(false);
         let guard = (self.integrity.build)(settings, layout);
+        let guard = guard.map(|right| self.planted.guard(right, layout));
         let levelling = StartGap::from_settings(settings, layout);
         let near = near::settings(settings).map(|own| self.near(&own, settings, layout));
         Controller::new(top, guard, levelling).with_near(near)
+    }
+
+    /// What the integrity does on reserve power, in a layout in which it has been built; `None` without integrity.
+    pub fn power_fail(&self, settings: &Settings, layout: &Layout) -> Option<Box<dyn PowerFail>> {
+        let right = self.integrity.power_fail?(settings, layout);
+        Some(self.planted.power_fail(right, layout))
     }
 
     /// The near medium of these `settings`, whose own are `own`, with its layers.
@@ -363,7 +380,12 @@ fn at(name: &str) -> (&str, Option<&str>) {
 }
 
 fn unknown(name: &str) -> UnknownDesign {
-    let remedy = if name.contains(['+', '/', '@']) {
+    let remedy = if let Some((design, fault)) = name.split_once('!') {
+        match planted::unknown(fault) {
+            None => return unknown(design),
+            Some(remedy) => remedy,
+        }
+    } else if name.contains(['+', '/', '@']) {
         let mut kinds: Vec<&str> = Vec::new();
         let mut said = String::new();
         for layer in layers() {

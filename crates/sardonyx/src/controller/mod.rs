@@ -13,6 +13,7 @@ pub mod logging;
 pub mod mapping;
 pub mod metadata_cache;
 pub mod near;
+pub mod planted;
 mod split_counters;
 #[cfg(test)]
 mod tests;

@@ -101,7 +101,7 @@ fn content(line: u64, time: u64) -> Line {
 
 impl<'s> Bench<'s> {
     fn new(stack: &'s Stack, settings: &Settings) -> Option<Bench<'s>> {
-        let make = stack.integrity.power_fail?;
+        stack.integrity.power_fail?;
         let settings = fresh(settings);
         let build = |bits: u32| {
             let mut layout = Layout::new(1 << bits);
@@ -118,7 +118,7 @@ impl<'s> Bench<'s> {
         }
         let lines = (0..bits).map(|bit| 1 << bit);
         Some(Bench {
-            kept: make(&settings, &layout),
+            kept: stack.power_fail(&settings, &layout)?,
             promises: stack.integrity.promises,
             speculates: settings.get(&VERIFY) == Verify::Speculate,
             lines: std::iter::once(0)
@@ -191,8 +191,8 @@ impl<'s> Bench<'s> {
     }
 
     fn power_fail(&self) -> Box<dyn PowerFail> {
-        let make = self.stack.integrity.power_fail.expect("it has one");
-        make(&self.settings, &self.layout)
+        let kept = self.stack.power_fail(&self.settings, &self.layout);
+        kept.expect("it has one")
     }
 
     fn region_of(&self, place: Place) -> &'static str {

@@ -1,0 +1,74 @@
+//! Faults that are planted into whole stacks (`sardonyx crash run --self-test`): what a plan finds of them.
+
+use sardonyx::controller::designs::Stack;
+use sardonyx_crash::{Attacks, Options, SelfTest, Trial, know_planted_faults};
+use sardonyx_workload::DurabilityKind;
+
+fn tested(design: &str) -> SelfTest {
+    let stack = Stack::named(design).expect("a design");
+    let trial = Trial {
+        machine: "sca".into(),
+        design: design.into(),
+        program: "queue".into(),
+        durability: DurabilityKind::on(&stack),
+        seed: 1,
+        options: Options {
+            attacks: Attacks::unless_said(&stack),
+            ..Options::default()
+        },
+        ..Trial::default()
+    };
+    let tested = trial.self_test(&|_, _| true).expect("a design");
+    tested.expect("nobody ends it")
+}
+
+fn names(faults: &[sardonyx_crash::PlantedFault]) -> Vec<&str> {
+    faults.iter().map(|planted| planted.fault).collect()
+}
+
+#[test]
+fn the_default_plan_finds_what_is_planted_into_sca() {
+    let tested = tested("sca");
+    assert_eq!(tested.itself, None);
+    assert_eq!(names(&tested.missed), [""; 0]);
+    assert_eq!(names(&tested.equivalent), [""; 0]);
+    // Nothing in front of the encryption makes a write wait.
+    assert_eq!(names(&tested.no_occasion), ["policy-gate-ignored"]);
+    assert_eq!(tested.caught.len(), 10, "{tested:?}");
+    assert!(tested.caught.iter().all(|fault| fault.shown.is_some()));
+}
+
+#[test]
+fn a_fault_that_changes_nothing_is_not_counted() {
+    let tested = tested("no-encryption");
+    assert_eq!(names(&tested.missed), [""; 0]);
+    assert_eq!(
+        names(&tested.equivalent),
+        [
+            "policy-mark-lost",
+            "policy-some-marks-lost",
+            "policy-recovery-forgotten"
+        ],
+        "marks are the encryption's, and there is none"
+    );
+    assert_eq!(tested.caught.len(), 5);
+}
+
+#[test]
+fn nothing_is_planted_into_a_design_that_is_broken_itself() {
+    let tested = tested("no-atomicity");
+    assert_eq!(tested.itself.as_deref(), Some("unrecoverable"));
+    assert!(tested.caught.is_empty() && tested.missed.is_empty());
+}
+
+#[test]
+fn a_fault_is_named_after_its_design() {
+    know_planted_faults();
+    assert!(Stack::named("hw-log/esd+sca@bonsai!guard-register-late").is_ok());
+    let refused = |name: &str| {
+        let refused = Stack::named(name).err().expect("there is none");
+        refused.to_string()
+    };
+    assert!(refused("sca!policy-mark-los").contains("policy-mark-lost"));
+    assert!(refused("sac!policy-mark-lost").contains("sca"));
+}
