@@ -47,7 +47,7 @@ fn drawn(number: u64) -> Trial {
             cuts: Cuts::Sample(60),
             // A life is cut everywhere, so those of one plan in four take as long as all else.
             recovery_cuts: if number.is_multiple_of(4) { 256 } else { 0 },
-            threads: 1,
+            threads: 0, // the last test of a long run has both processors
             attacks: Attacks::unless_said(&stack),
             ..Options::default()
         },

@@ -363,7 +363,7 @@ impl<'h> Survivors<'h> {
         let bytes = (0..8).filter(|word| write.words >> word & 1 == 1);
         let bytes = bytes.fold(0, |all, word| all | 0xff << (word * 8));
         if self.levelling.is_some() && write.moved.whole && write.is_move() {
-            self.move_line(write);
+            self.move_line(write, bytes);
             changed.push(Changed::Words(write.place, write.words));
         } else if self.drains_chip {
             if let Some(drained) = self.drained_bytes.get_mut(&write.at.0) {
@@ -401,29 +401,34 @@ impl<'h> Survivors<'h> {
         }
     }
 
-    /// Moves a line to where `write` puts it. Bytes that were drained into its old place go with it, because reserve
-    /// power would dump them where the line lies then.
-    fn move_line(&mut self, write: &journal::MediumWrite) {
+    /// Moves those of the line's words that `write` has to where it puts them. Bytes that were drained into its old place
+    /// go with them, because reserve power would dump them where the line lies then.
+    fn move_line(&mut self, write: &journal::MediumWrite, bytes: u64) {
         let (from, to) = (self.at(write.place), write.at);
-        let drained = self.drained_bytes.get(&from.0).copied().unwrap_or(0);
+        let drained = self.drained_bytes.get(&from.0).copied().unwrap_or(0) & bytes;
         let image = self.untimed.image_mut();
         let (mut line, newer) = (write.line, image.read(from).unwrap_or(ZERO_LINE));
-        for byte in (0..LINE_BYTES).filter(|byte| drained >> byte & 1 == 1) {
+        let moved = |all: u64| (0..LINE_BYTES).filter(move |byte| all >> byte & 1 == 1);
+        for byte in moved(drained) {
             line[byte] = newer[byte];
         }
-        image.write(to, &line, 0xff, write.sideband);
+        image.write(to, &line, write.words, write.sideband);
         let unknown = write.moved.unknown && drained == 0;
-        let moved = journal::Moved {
+        let settled = journal::Moved {
             unknown,
             ..write.moved
         };
-        moved.settle(to, write.sideband, image);
-        if let Some(versions) = self.versions.get(&from.0).cloned() {
-            self.versions.insert(to.0, versions);
-        } else {
-            self.versions.remove(&to.0);
+        settled.settle(to, write.sideband, image);
+        let versions = self.versions.get(&from.0).cloned();
+        if versions.is_some() || self.versions.contains_key(&to.0) {
+            let into = self.versions.entry(to.0);
+            let into = into.or_insert_with(|| Box::new([0; LINE_BYTES]));
+            for byte in moved(bytes) {
+                into[byte] = versions.as_ref().map_or(0, |versions| versions[byte]);
+            }
         }
-        self.drained_bytes.insert(to.0, drained);
+        let before = self.drained_bytes.entry(to.0).or_default();
+        *before = *before & !bytes | drained;
     }
 
     /// Writes those of the write's `bytes` into the image at `at` that are newer than what is there.
@@ -554,6 +559,8 @@ pub fn write_drained(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sardonyx::config::Machine;
+    use sardonyx::medium::layout::Layout;
 
     /// A counter in a cache and a log entry in a register change; then the register's line is written.
     #[test]
@@ -659,6 +666,45 @@ mod tests {
         let mut places = told.borrow().clone();
         places.dedup();
         assert_eq!(places, [Place(9)]);
+    }
+
+    /// A move of the lower half of a line leaves the upper half of its new place as it was, on every platform.
+    #[test]
+    fn a_move_moves_the_words_that_it_writes() {
+        let machine = Machine::load("sca", &[("medium.levelling.scheme", "start-gap")]);
+        let settings = machine.expect("a machine").settings;
+        for platform in [Platform::Adr, Platform::Eadr] {
+            let mut journal = Journal::default();
+            let write = journal::MediumWrite {
+                order: 1,
+                place: Place(7),
+                at: Place(8),
+                moved: journal::Moved {
+                    only: true,
+                    whole: true,
+                    unknown: false,
+                },
+                line: [2; LINE_BYTES],
+                words: 0x0f,
+                sideband: None,
+                merged_into: None,
+            };
+            journal.writes.push(write);
+            let ready = Event::Ready { from: 0, count: 1 };
+            journal.events.push((Time::from_ps(1), ready));
+            let mut image = Image::new();
+            image.write(Place(8), &[1; LINE_BYTES], 0xff, None);
+            let levelling = StartGap::from_settings(&settings, &mut Layout::new(1024));
+            let mut survivors = Survivors::new(&journal, image, platform, 0).levelled(levelling);
+            survivors.advance(&mut Vec::new());
+            let line = survivors
+                .untimed
+                .image()
+                .read(Place(8))
+                .expect("it is there");
+            assert_eq!(line[..32], [2; 32], "{platform:?}");
+            assert_eq!(line[32..], [1; 32], "{platform:?}");
+        }
     }
 
     /// Twenty lines are accepted, of pages of both devices, and the first five reach the array.
