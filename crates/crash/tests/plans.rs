@@ -151,11 +151,10 @@ fn a_log_that_the_user_made_too_small_is_an_error() {
 #[test]
 #[ignore = "slow: whole plans"]
 fn plans_of_drawn_stacks_accuse_none() {
-    let numbers: Vec<u64> = (0..40).collect();
-    let numbers = sardonyx_property::some(&numbers, 1);
+    let first = sardonyx_property::seed().unwrap_or(0);
+    let numbers = (0..sardonyx_property::count(1, 3)).map(|number| 3 * first + number);
     let accused: Vec<String> = numbers
-        .iter()
-        .filter_map(|number| accused(&drawn(*number)))
+        .filter_map(|number| accused(&drawn(number)))
         .collect();
     assert!(accused.is_empty(), "{}", accused.join("\n"));
 }

@@ -157,7 +157,7 @@ impl<N: Node> Root<N> {
         let of = self.versions.index_of(number);
         let kept = image.read(self.versions.region.line(of));
         let kept = kept.unwrap_or(ZERO_LINE);
-        let newest = self.versions.newest(&self.newest(of), &kept);
+        let newest = self.versions.newest(of, &self.newest(of), &kept);
         let (line, beside) = (image.read(place)?, image.sideband(place));
         let is_right = |versions: &Line| {
             let version = self.versions.get(versions, number);
@@ -196,7 +196,7 @@ impl<N: Node> Root<N> {
     }
 
     fn learn(&mut self, index: u64, line: Line) -> u64 {
-        let newest = self.versions.newest(&self.newest(index), &line);
+        let newest = self.versions.newest(index, &self.newest(index), &line);
         self.newest.insert(index, newest);
         index
     }

@@ -7,7 +7,7 @@
 
 use super::counter_tree::{COUNTER_BITS, counted, counter, sum};
 use super::macs::{MAC_PLACE, PER_LINE, Where, word};
-use super::tree::{Tree, put};
+use super::tree::{ARITY, Tree, put};
 use crate::controller::split_counters::{self, Bump, minor, set_minor};
 use crate::line::Line;
 use crate::medium::layout::{CounterLines, Layout, Region};
@@ -276,15 +276,32 @@ impl Versions {
         is_newer.then(|| counted(0, self.index_of(number), node, self.slot(number), version))
     }
 
-    /// Merges two lines of versions: each newer version counts, or in case of two nodes the one that has counted more.
-    pub fn newest(&self, one: &Line, other: &Line) -> Line {
-        let age = |line: &Line| match self.format {
-            VersionFormat::Whole => 0,
+    /// Merges two lines of versions, both line `index`: each newer version counts. Of two nodes either may be the newer in
+    /// one version and the older in another, where groups that count in one node are accepted in any order.
+    pub fn newest(&self, index: u64, one: &Line, other: &Line) -> Line {
+        if self.format == VersionFormat::Node {
+            let (mut newest, older) = match sum(one) >= sum(other) {
+                true => (*one, other),
+                false => (*other, one),
+            };
+            for number in 0..ARITY {
+                let version = counter(older, number);
+                if version > counter(&newest, number) {
+                    newest = counted(0, index, &newest, number, version);
+                }
+            }
+            return newest;
+        }
+        let major = |line: &Line| match self.format {
             VersionFormat::Split(_) => split_counters::major(line),
-            VersionFormat::Node => sum(line),
+            VersionFormat::Whole | VersionFormat::Node => 0,
         };
-        if age(one) != age(other) {
-            return if age(one) > age(other) { *one } else { *other };
+        if major(one) != major(other) {
+            return if major(one) > major(other) {
+                *one
+            } else {
+                *other
+            };
         }
         let mut newest = *one;
         for slot in 0..self.per_line() {
@@ -321,6 +338,24 @@ mod tests {
     use super::*;
     use crate::line::ZERO_LINE;
 
+    /// Nodes of which each is the newer in one version.
+    #[test]
+    fn of_two_nodes_each_newer_version_counts() {
+        let (mut layout, settings) = (Layout::new(64), Settings::default());
+        let (_, versions, _) = Versions::reserve(VersionFormat::Node, &settings, &mut layout);
+        let node = |each: &[(u64, u64)]| {
+            let counts = each.iter();
+            counts.fold(ZERO_LINE, |node, (number, version)| {
+                counted(0, 3, &node, *number, *version)
+            })
+        };
+        let (one, other) = (node(&[(0, 4), (1, 5)]), node(&[(0, 3), (1, 7)]));
+        let both = node(&[(0, 4), (1, 7)]);
+        assert_eq!(versions.newest(3, &one, &other), both);
+        assert_eq!(versions.newest(3, &other, &one), both);
+        assert_eq!(versions.newest(3, &both, &one), both);
+    }
+
     /// Against 64 numbers of their own: each write gives its line a version that it never had, and no other
     /// line another one, but where the minor number overflows, which gives all of them newer ones.
     #[test]
@@ -350,8 +385,8 @@ mod tests {
                     assert_eq!(now > seen[other as usize], changes, "{bits} {other}");
                     seen[other as usize] = now;
                 }
-                assert_eq!(versions.newest(&line, &before), line);
-                assert_eq!(versions.newest(&before, &line), line);
+                assert_eq!(versions.newest(0, &line, &before), line);
+                assert_eq!(versions.newest(0, &before, &line), line);
             }
             assert_eq!(overflows > 0, bits > 0);
         }
