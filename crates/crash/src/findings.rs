@@ -11,6 +11,8 @@ pub struct Covered {
     pub full: u64,
     /// States from which a hardware log put lines back.
     pub undone: u64,
+    /// States from which an integrity's recovery wrote nodes that memory had otherwise.
+    pub restored: u64,
     /// States in which a recovery found no place for a line that it puts back.
     pub no_room: u64,
     pub recovery_cuts: u64,
@@ -34,6 +36,7 @@ impl Covered {
         self.states += other.states;
         self.full += other.full;
         self.undone += other.undone;
+        self.restored += other.restored;
         self.no_room += other.no_room;
         self.recovery_cuts += other.recovery_cuts;
         self.masked += other.masked;

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use sardonyx::config::Machine;
 use sardonyx::controller::Write;
-use sardonyx::controller::designs;
+use sardonyx::controller::designs::{self, Stack};
 use sardonyx::line::{Logical, Persist};
 use sardonyx::machine::write_untimed;
+use sardonyx::mechanisms::RESTORING;
 use sardonyx::medium::image::Image;
 use sardonyx::medium::layout::Layout;
 use sardonyx::plan::untimed::Untimed;
@@ -480,5 +481,30 @@ fn a_campaign_finds_no_promise_broken() {
     for (name, of) in &found {
         let broken = of.violations + of.unkept + of.honest_refused;
         assert_eq!(broken > 0, UNSOUND.contains(name), "{name}");
+    }
+}
+
+/// A scheme that leaves nodes out of memory needs recoveries that have restored some, and has them.
+#[test]
+fn what_recoveries_restore_is_counted_where_a_cut_loses_nodes() {
+    for (design, loses) in [("sca@star", true), ("sca@bonsai", false)] {
+        let stack = Stack::named(design).expect("a design");
+        assert_eq!(stack.tries().any(|needed| *needed == RESTORING), loses);
+        let options = Options {
+            cuts: Cuts::Sample(50),
+            recovery_cuts: 0,
+            ..Options::default()
+        };
+        let found = explored(&history("btree", design, 1, 3), &options);
+        let (restored, states) = (found.covered.restored, found.covered.states);
+        assert!(states > 40, "{design}: {:?}", found.covered);
+        assert!(
+            if loses {
+                restored > states / 2
+            } else {
+                restored == 0
+            },
+            "{design}: {restored}"
+        );
     }
 }

@@ -83,6 +83,7 @@ mechanisms! {
     NO_ROOM = "recoveries without a place", least 0;
     OTHER_CONTENTS = "runs with other contents", least 10;
     NEXT_LIFE = "cuts of a second life", least 300;
+    RESTORING = "recoveries that restore nodes", least 300;
     NEAR_ZERO = "lines near zero", least 30;
     UNWRITTEN = "unwritten lines read", least 300;
 }

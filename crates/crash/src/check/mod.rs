@@ -32,6 +32,7 @@ use sardonyx::controller::layers::{Guarantee, Placement};
 use sardonyx::controller::near::SavedSlots;
 use sardonyx::line::Place;
 use sardonyx::machine::UntimedMemory;
+use sardonyx::mechanisms::RESTORING;
 use sardonyx::plan::journal::{Event, Mark};
 use sardonyx_workload::{Fault, Workload};
 
@@ -103,6 +104,8 @@ pub struct Checker<'h> {
     /// compared.
     no_room: bool,
     put_back: Vec<u64>,
+    /// The nodes that recoveries have restored so far.
+    restorings: u64,
     /// The lines compared at the states since the beginning of a later life.
     compared: BTreeSet<u64>,
     /// Lines stored to since the last state, on platforms that drain caches.
@@ -160,6 +163,7 @@ impl<'h> Checker<'h> {
             ended: None,
             no_room: false,
             put_back: Vec::new(),
+            restorings: 0,
             compared: BTreeSet::new(),
             stored: Vec::new(),
             live,
@@ -405,6 +409,10 @@ impl<'h> Checker<'h> {
             || self.survivors.position() == 0
             || (self.changed.iter()).any(|change| self.lines_of(*change).is_none());
         let (mut controller, restored) = self.survivors.recover_and_tell(self.history);
+        // The count goes on from one recovery to the next.
+        let restorings = self.survivors.untimed.asked().exercised.of(&RESTORING);
+        self.explored.covered.restored += u64::from(restorings > self.restorings);
+        self.restorings = restorings;
         if self.history.may_fill() && self.survivors.untimed.failure().is_some() {
             // Reserve power, or the controller's own recovery, has found no place for a line.
             self.no_room();

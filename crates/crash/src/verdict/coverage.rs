@@ -14,8 +14,8 @@ use sardonyx::controller::logging::undo::{NEXT_BUCKET, UNDONE};
 use sardonyx::line::Place;
 use sardonyx::mechanisms::{
     BESIDE, CAPACITY_EVICTION, DIRTY_EVICTION, Exercised, HANDED_LINE, MARKED_EVICTION,
-    MIXED_COUNTER_LINE, Mechanism, NEAR_ZERO, NEXT_LIFE, NO_ROOM, OTHER_CONTENTS, Reached,
-    SHARED_COUNTER_LINE, UNWRITTEN, Value,
+    MIXED_COUNTER_LINE, Mechanism, NEAR_ZERO, NEXT_LIFE, NO_ROOM, OTHER_CONTENTS, RESTORING,
+    Reached, SHARED_COUNTER_LINE, UNWRITTEN, Value,
 };
 use sardonyx::medium::near::NEAR_VICTIM;
 use sardonyx::medium::params::{FORWARD, JOINED_EVICTION, MERGE, Queues};
@@ -186,7 +186,7 @@ impl Bounds<'_> {
         }
         let mut keeping = Vec::new();
         let of_cuts = match need {
-            Need::Used(mechanism) => [&NEXT_LIFE, &UNDONE].contains(&mechanism),
+            Need::Used(mechanism) => [&NEXT_LIFE, &UNDONE, &RESTORING].contains(&mechanism),
             Need::Reached(value) => [Value::States, Value::Lives, Value::LaterRun].contains(&value),
         };
         let of_size = matches!(need, Need::Reached(Value::CacheSizes | Value::Cores));
@@ -291,6 +291,7 @@ pub fn exercised(history: &History, explored: &ExploredCuts) -> Exercised {
     let mut exercised = history.exercised();
     exercised.add(&NEXT_LIFE, explored.covered.recovery_cuts);
     exercised.add(&UNDONE, explored.covered.undone);
+    exercised.add(&RESTORING, explored.covered.restored);
     exercised.add(&OTHER_CONTENTS, explored.covered.masked);
     exercised.add(&NO_ROOM, explored.covered.no_room);
     exercised.add(&NEAR_ZERO, explored.covered.near_zero);

@@ -8,10 +8,10 @@
 //! here the path is hashed at each write.
 
 use super::bmt::{BonsaiTrees, KEYS as SHARED, Order, TreePolicy, bonsai, build};
-use super::macs::{CACHE, VERIFY};
+use super::macs::{CACHE, MECHANISMS, VERIFY};
 use super::tree::Hashes;
 use super::versions::{LEAVES, MINOR_BITS};
-use crate::controller::layers::{File, Integrity};
+use crate::controller::layers::{About, File, Integrity};
 use crate::controller::metadata_cache::SETS;
 use crate::plan::Plan;
 use crate::settings::{AnyKey, keys, words};
@@ -44,15 +44,24 @@ const LAZY: &[&dyn AnyKey] = &[
     &super::macs::MAC_PLACE,
 ];
 
+const STRICT: Integrity = bonsai(
+    "bonsai",
+    SHARED,
+    "a line is atomic with its MAC, its version and all nodes above it; the root is a register",
+    |settings, layout| build(settings, layout, |_, _| Strict),
+);
+
 /// The layers and designs of this file.
 pub static FILE: File<Integrity> = File {
     layers: &[
-        bonsai(
-            "bonsai",
-            SHARED,
-            "a line is atomic with its MAC, its version and all nodes above it; the root is a register",
-            |settings, layout| build(settings, layout, |_, _| Strict),
-        ),
+        // All of it is in the medium at every cut, so a recovery has nothing to restore.
+        Integrity {
+            about: About {
+                tries: &[MECHANISMS],
+                ..STRICT.about
+            },
+            ..STRICT
+        },
         bonsai(
             "bonsai-lazy",
             LAZY,

@@ -22,6 +22,7 @@ use super::versions::{VersionFormat, Versions};
 use crate::controller::layers::{About, Integrity, Limit, MakePowerFail, PowerFail, Refuses};
 use crate::figures::Figures;
 use crate::line::{Line, Place, ZERO_LINE};
+use crate::mechanisms::{Mechanism, RESTORING};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::guard::Guard;
@@ -32,6 +33,9 @@ use crate::stats::Cause;
 
 /// Builds a scheme's guard.
 pub type Build = fn(&Settings, &mut Layout) -> Option<Box<dyn Guard>>;
+
+/// What trees use, if a cut leaves the medium without some of their nodes.
+pub const TRIES: &[&[&Mechanism]] = &[MECHANISMS, &[&RESTORING]];
 
 /// Declares a scheme with a tree.
 pub const fn tree(
@@ -48,7 +52,7 @@ pub const fn tree(
             units: UNITS,
             figures: &[FIGURES],
             cut,
-            tries: &[MECHANISMS],
+            tries: TRIES,
             limits,
         },
         build,

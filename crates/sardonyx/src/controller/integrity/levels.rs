@@ -9,6 +9,7 @@ use super::macs::{CACHE, VERIFIED_NODE};
 use super::tree::{ARITY, Node, Nodes, Tree, put};
 use crate::controller::metadata_cache::{Lookup, MetadataCache};
 use crate::line::{Line, Place, ZERO_LINE};
+use crate::mechanisms::RESTORING;
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step};
 use crate::settings::Settings;
@@ -156,6 +157,7 @@ impl<N: Node> Levels<N> {
     /// Writes a line that a recovery has computed, if memory has another.
     pub fn restore(&mut self, place: Place, line: &Line, plan: &mut Plan) {
         if plan.peek(place).unwrap_or(ZERO_LINE) != *line {
+            plan.exercise(&RESTORING);
             let plan = &mut plan.because(Cause::Integrity);
             let written = plan.write(place, At::past(line), Step::PAST);
             self.recovered = plan.both(self.recovered, written.accepted);

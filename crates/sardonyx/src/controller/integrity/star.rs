@@ -23,7 +23,7 @@ use super::versions::VersionFormat;
 use crate::controller::layers::{About, File, Integrity};
 use crate::controller::metadata_cache::SETS;
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
-use crate::mechanisms::mechanisms;
+use crate::mechanisms::{RESTORING, mechanisms};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::guard::Guard;
@@ -61,7 +61,7 @@ const WITHOUT_REGISTERS: Integrity = tree(
 pub static FILE: File<Integrity> = File {
     layers: &[Integrity {
         about: About {
-            tries: &[super::macs::MECHANISMS, MECHANISMS],
+            tries: &[super::macs::MECHANISMS, &[&RESTORING], MECHANISMS],
             ..WITHOUT_REGISTERS.about
         },
         registers: |settings| REGISTER_BYTES + settings.get(&BITMAP_LINES) * LINE_BYTES as u64,
