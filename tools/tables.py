@@ -7,9 +7,9 @@ rows, and the columns; ``quick`` marks a command of seconds:
     <!-- /table -->
 
 A column is a path into the row, with a heading after ``=``; ``%`` after the path makes a share a
-percentage. A list is written as the first members of its members. A member that has members itself is written as names and values, as the sizes of a
-candidate of ``explore``. Without columns the rows are an exhibit's, of which each cell has ours and
-the paper's.
+percentage. A list is written as the first members of its members. A member that has members itself
+is written as names and values, as the sizes of a candidate of ``explore``. Without columns the rows
+are an exhibit's, of which each cell has ours and the paper's.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ LOOK_AFTER = 50_000
 
 def main() -> None:
     """Run the command line."""
-    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if ours:
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     _open_standard_streams()
     gc.set_threshold(LOOK_AFTER)
@@ -29,9 +29,7 @@ def main() -> None:
         return
     from sardonyx import cli
 
-    if ours:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    cli.main()
+    cli.main(handler)
 
 
 def _said_version() -> bool:

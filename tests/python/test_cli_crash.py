@@ -404,7 +404,7 @@ def test_what_a_plan_finds_of_planted_faults_is_counted_and_a_broken_design_is_n
 ) -> None:
     command = (
         *("crash", "run", "queue", "--designs", "no-encryption,no-atomicity", "--self-test"),
-        *("--cuts", "50", "--recovery-cuts", "0", "--out", tmp_path, "--json", "-"),
+        *("--cuts", "50", "--recovery-cuts", "0", "--out", str(tmp_path), "--json", "-"),
     )
     done = sardonyx(*command, status=1)  # too few cuts
     sound, broken = (run["self_test"] for run in json.loads(done.stdout)["runs"])

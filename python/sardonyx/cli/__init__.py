@@ -99,11 +99,14 @@ app = Commands(
 )  # fmt: skip
 
 
-def main() -> None:
-    """The command line: everything that ends it becomes one line and an exit status."""
+def main(interrupted_by: Any = signal.default_int_handler) -> None:
+    """The command line: everything that ends it becomes one line and an exit status.
+
+    ``interrupted_by`` handles Ctrl-C where that can be told: not before work begins, nor after it.
+    """
     handle_signals()
     write_in_any_encoding()
-    status = _run()
+    status = _run(interrupted_by)
     signal.set_wakeup_fd(-1)  # we end
     try:
         sys.stdout.flush()
@@ -122,13 +125,15 @@ def main() -> None:
     raise SystemExit(status)
 
 
-def _run() -> int:
+def _run(interrupted_by: Any = signal.default_int_handler) -> int:
     for argument in sys.argv[1:]:
         shown = argument.encode(errors="backslashreplace").decode()
         if shown != argument:  # reports and JSON cannot have it
             return fail(f"{shown}: is not UTF-8; rename the file").exit_code
     try:
+        before = signal.signal(signal.SIGINT, interrupted_by)
         status: Any = app.main(prog_name="sardonyx", standalone_mode=False)
+        signal.signal(signal.SIGINT, before)
     except click.exceptions.Exit as end:
         return end.exit_code
     except Ended as error:

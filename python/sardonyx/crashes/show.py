@@ -46,11 +46,11 @@ def show(
     for line in _beside(runs):
         people.print(Text(line, style="dim"), soft_wrap=True)
     for run in runs:
-        for words in _lacking(run):
-            people.print(Text(words, style="red"), soft_wrap=True)
+        for lack in _lacking(run):
+            people.print(Text(lack, style="red"), soft_wrap=True)
     for run in runs:
-        for line in _self_tested(run):
-            people.print(line, soft_wrap=True)
+        for words in _self_tested(run):
+            people.print(words, soft_wrap=True)
     for run in runs:
         for violation in run["violations"]:
             tell(people, violation, again(run, violation))
