@@ -258,10 +258,12 @@ def test_what_cannot_be_broken_off_is_not_waited_for(tmp_path: Path) -> None:
         running.send_signal(signal.SIGINT)
         said = running.communicate()[1]
     assert running.returncode == 130
-    assert said in (  # the first if it can be broken off after all
-        "error: interrupted; no output was replaced\n",
-        "error: ended by SIGINT while it worked; no output was left half-written\n",
-    )
+    lines = said.splitlines()
+    assert 0 < len(lines) <= 2
+    assert set(lines) <= {  # the first if it can be broken off after all; both if just in time
+        "error: interrupted; no output was replaced",
+        "error: ended by SIGINT while it worked; no output was left half-written",
+    }
 
 
 def _threads(pid: int) -> int:

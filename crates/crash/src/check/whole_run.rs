@@ -20,7 +20,11 @@ pub struct WholeRun {
 
 /// Checks the run as a whole. If one cut is asked for, only what first shows at its position counts.
 pub fn whole_run(history: &History, options: &Options) -> WholeRun {
-    let (looked, widths) = (Looked::default(), RefCell::default());
+    let looked = Looked {
+        drains_caches: options.platform.drains_caches(),
+        ..Looked::default()
+    };
+    let widths = RefCell::default();
     let mut all = Vec::new();
     let audits: [&dyn Fn() -> Vec<Violation>; 5] = [
         &|| journal::array_writes(history),

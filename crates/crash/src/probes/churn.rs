@@ -23,12 +23,22 @@ const CROWD: u64 = 96;
 const CHANGES: u64 = 400;
 const LIVES: u64 = 4;
 
+/// How a life ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Orderly,
+    /// With a power cut.
+    Cut,
+    /// With a power cut that drains the caches.
+    Drained,
+}
+
 impl History {
     /// Has lines change again and again, half of them to what others hold or to its twins, which have the same
     /// fingerprints, over some lives. The medium has exactly one place for each line, fingerprints are short, and counts
     /// are soon full. Lives end in order; then all of them with a cut, after which a recovery has to find again what the
-    /// caches knew.
-    pub fn churned(&self) -> Option<Crowded> {
+    /// caches knew, or that those are drained.
+    pub fn churned(&self, drains_caches: bool) -> Option<Crowded> {
         if !self.finds_duplicates() {
             return None;
         }
@@ -37,14 +47,15 @@ impl History {
         let may_cut = self.stack.integrity.power_fail.is_none()
             && self.guarantee != Guarantee::Nothing
             && near::settings(&self.machine.settings).is_none();
-        let ends = [true, false]
-            .into_iter()
-            .filter(|orderly| *orderly || may_cut);
-        ends.into_iter()
-            .find_map(|orderly| self.churned_until(orderly))
+        let cut = match drains_caches {
+            true => End::Drained,
+            false => End::Cut,
+        };
+        let mut ends = std::iter::once(End::Orderly).chain(may_cut.then_some(cut));
+        ends.find_map(|end| self.churned_until(end))
     }
 
-    fn churned_until(&self, orderly: bool) -> Option<Crowded> {
+    fn churned_until(&self, end: End) -> Option<Crowded> {
         let mut settings = self.with_room();
         let pressure = Pressure {
             collisions: true,
@@ -70,10 +81,9 @@ impl History {
                 let twin = if shared { dice >> 43 & 1 } else { 0 };
                 let (line, data) = (Logical(line), twin_of(content(0, number), twin as usize));
                 held.insert(line, data);
-                let order = if orderly {
-                    Persist::Relaxed
-                } else {
-                    Persist::CounterAtomic
+                let order = match end {
+                    End::Orderly => Persist::Relaxed,
+                    End::Cut | End::Drained => Persist::CounterAtomic,
                 };
                 life.handle(Write {
                     order,
@@ -83,21 +93,49 @@ impl History {
                     return Some(Crowded::Full(why));
                 }
             }
-            if orderly {
-                life.flush();
-                life.untimed.settle();
-                life = life.then(build());
-            } else {
-                life = life.cut(build());
+            match end {
+                End::Orderly => {
+                    life.flush();
+                    life.untimed.settle();
+                    life = life.then(build());
+                }
+                End::Cut => life = life.cut(build()),
+                End::Drained => {
+                    life = UntimedLife::recovered(build(), life.untimed.drained(|_| true));
+                }
             }
             if let Some(wrong) = life.misread(&held) {
                 return Some(Crowded::Misread(wrong));
             }
-            if orderly {
+            if end == End::Orderly {
                 life.untimed.forget();
                 life = life.then(build());
             }
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sardonyx::config::Machine;
+    use sardonyx_workload::ProgramSpec;
+
+    /// Counts that a recovery trusts are in a cache: a cut loses them, unless it drains the cache.
+    #[test]
+    fn a_cut_that_drains_caches_takes_no_counts() {
+        let spec = ProgramSpec {
+            name: "queue".into(),
+            item_bytes: 64,
+            footprint: 4096,
+            transactions: 2,
+            seed: 1,
+            ..ProgramSpec::default()
+        };
+        let machine = Machine::load::<&str, &str>("sca", &[]).expect("a machine");
+        let history = History::record(&machine, "dedup-sha1", &[spec], 1).expect("a run");
+        assert!(matches!(history.churned(false), Some(Crowded::Misread(_))));
+        assert!(history.churned(true).is_none());
     }
 }

@@ -28,9 +28,11 @@ use sardonyx::settings::{Pressure, Settings, Value};
 /// Lines of a circular log that no probe fills.
 const ROOM: u64 = 1 << 13;
 
-/// How much the probes of a run have looked at.
+/// What the probes of a run are told, and how much they have looked at.
 #[derive(Default)]
 pub struct Looked {
+    /// Whether a cut drains the caches of metadata.
+    pub drains_caches: bool,
     /// The number of times that requests were handled with other contents that could show something.
     pub masked: Cell<u64>,
     /// The number of lines near zero that a controller was asked to write and read.

@@ -29,7 +29,7 @@ pub fn within(history: &History, looked: &Looked, widths: &RefCell<Widths>) -> V
         found.extend(repeat::twins(history));
         found.extend(repeat::undone(history));
         found.extend(repeat::shared(history, looked));
-        found.extend(repeat::churned(history));
+        found.extend(repeat::churned(history, looked));
         found.extend(repeat::versions(history));
         found.extend(repeat::spliced(history));
         found.extend(widths::of_macs(history, widths));

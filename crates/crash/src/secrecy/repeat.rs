@@ -317,10 +317,10 @@ pub(crate) fn spliced(history: &History) -> Option<Violation> {
 }
 
 /// Tries lines that change again and again in a medium with exactly one place for each.
-pub(crate) fn churned(history: &History) -> Option<Violation> {
+pub(crate) fn churned(history: &History, looked: &Looked) -> Option<Violation> {
     let room = "for as many lines as the medium has places";
     Some(crowded(
-        history.churned()?,
+        history.churned(looked.drains_caches)?,
         "in a medium that is full",
         room,
     ))
