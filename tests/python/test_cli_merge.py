@@ -393,6 +393,7 @@ def test_what_merging_costs_is_told_in_a_table() -> None:
         (("silo", "--memory", ","), "--memory: none given"),
         (("silo", "--designs", "pagforge"), 'did you mean "pageforge"'),
         (("sillo",), "silo"),
+        (("silo", "--set", "drain.lines=all"), "drain.lines: asks what a cut after a run costs"),
     ],
 )
 def test_bad_options_in_time(arguments: tuple[str, ...], problem: str) -> None:

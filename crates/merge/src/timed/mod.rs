@@ -43,6 +43,7 @@ use sardonyx::controller::designs::Stack;
 use sardonyx::controller::encryption::ENABLED;
 use sardonyx::controller::layers::Counters;
 use sardonyx::machine::RunError;
+use sardonyx::medium::params::drain::DRAINS;
 use sardonyx::settings::{Row, Settings};
 pub use scan::Merging;
 use settings as keys;
@@ -215,6 +216,10 @@ impl Question {
             overrides.push((ENABLED.row.name.to_owned(), "true".to_owned()));
         }
         let machine = Machine::load(&self.machine, &overrides)?;
+        if (DRAINS.met)(&machine.settings) {
+            let why = "drain.lines: asks what a cut after a run costs, and a window is none; leave it out";
+            return Err(bad(why.to_owned()));
+        }
         let application = Application::named(&self.application).map_err(bad)?;
         let demand = application.demand(&settings);
         let window = settings.get(&keys::WINDOW_MS);

@@ -213,6 +213,11 @@ pub enum HostedError {
     /// The host's writes are not kept.
     #[error("{0} needs what was written last, and with host.keep=no nobody keeps it")]
     NotKept(&'static str),
+    /// The machine is to drain caches, which the host has.
+    #[error(
+        "drain.lines: the processor's caches are the host's, so nobody knows what they hold; leave it out"
+    )]
+    Drains,
     /// So many requests were never answered.
     #[error("{0} requests were never answered: a bug in Sardonyx")]
     Lost(usize),

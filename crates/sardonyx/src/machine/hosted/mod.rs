@@ -26,6 +26,7 @@ use super::{AddressSpace, Caches, Copies, CoreFigures, PageTable, noise};
 use crate::config::Machine;
 use crate::line::{Line, Logical, ZERO_LINE};
 use crate::medium::image::Image;
+use crate::medium::params::drain::DRAINS;
 use crate::medium::params::{ADDRESSES, Addresses, CachesParams};
 use crate::memory::Memory;
 use crate::plan::journal::Journal;
@@ -103,6 +104,9 @@ impl Hosted {
         }
         if options.journal && !options.keep {
             return Err(HostedError::NotKept("host.power_cut=yes"));
+        }
+        if (DRAINS.met)(&machine.settings) {
+            return Err(HostedError::Drains);
         }
         let machine = machine.with_cores(options.sources);
         let mut memory = Memory::new(&machine, design)?;

@@ -162,3 +162,14 @@ fn without_what_was_written_last_only_whole_lines_are_taken() {
     let machine = host.machine().clone();
     assert!(Hosted::new(&machine, "esd", options).is_err());
 }
+
+#[test]
+fn caches_that_the_host_has_are_not_drained() {
+    let machine = Machine::load("esd", &[("drain.lines", "all")]).expect("a preset");
+    let refused = Hosted::new(&machine, "esd", HostOptions::default()).err();
+    let said = refused.expect("nothing is drained").to_string();
+    assert!(
+        said.contains("drain.lines") && said.contains("leave it out"),
+        "{said}"
+    );
+}
