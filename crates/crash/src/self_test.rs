@@ -79,7 +79,7 @@ impl Trial {
         let Some(sound) = sound else {
             return Ok(None);
         };
-        if let Some((kind, _)) = sound.first(stack.integrity.promises) {
+        if let Some((kind, _)) = self.shown(&sound, &stack, &machine) {
             let itself = Some(kind);
             return Ok(Some(SelfTest {
                 itself,
@@ -116,17 +116,15 @@ impl Trial {
         let design = format!("{}!{}", self.design, fault.name);
         let stack = Stack::named(&design)?;
         planted::occasions();
-        let (mut shown, covers) = match self.round(&design, machine, goes_on) {
+        let (shown, covers) = match self.round(&design, machine, goes_on) {
             Ok(None) => return Ok(None),
-            Ok(Some(found)) => (found.first(stack.integrity.promises), covered(&found)),
-            Err(HistoryError::Design(error)) => return Err(HistoryError::Design(error)),
-            Err(error) => (Some((error.to_string(), None)), String::new()),
+            Ok(Some(found)) => (self.shown(&found, &stack, machine), covered(&found)),
+            // The design without the fault has made these runs.
+            Err(error @ (HistoryError::Run(_) | HistoryError::Exhausted(_))) => {
+                (Some((error.to_string(), None)), String::new())
+            }
+            Err(error) => return Err(error), // such as too little memory, which says nothing of the fault
         };
-        if shown.is_none() && self.options.attacks.is_some() {
-            let rows = enumerate(&stack, &machine.settings);
-            let unkept = rows.iter().any(|row| row.is_unkept());
-            shown = unkept.then(|| (Kind::Undetected.name().to_owned(), None));
-        }
         let (shown, pass) = shown.map_or((None, None), |(kind, pass)| (Some(kind), pass));
         let planted = PlantedFault {
             fault: fault.name,
@@ -135,6 +133,23 @@ impl Trial {
             pass,
         };
         Ok(Some((planted, planted::occasions(), covers)))
+    }
+
+    /// What a round over `stack` shows that it must not, and in which run; else what the attacks show of which none is
+    /// drawn.
+    fn shown(
+        &self,
+        found: &PlanFound,
+        stack: &Stack,
+        machine: &Machine,
+    ) -> Option<(String, Option<usize>)> {
+        let drawn = found.first(stack.integrity.promises);
+        drawn.or_else(|| {
+            self.options.attacks?;
+            let rows = enumerate(stack, &machine.settings);
+            let unkept = rows.iter().any(|row| row.is_unkept());
+            unkept.then(|| (Kind::Undetected.name().to_owned(), None))
+        })
     }
 
     /// The first round of the plan over `design`, up to the first run that shows something.

@@ -140,9 +140,7 @@ impl Following {
             right,
         }
     }
-}
 
-impl Following {
     fn hear(&mut self, place: Place, is_dump: bool, image: &mut Places) {
         let mut heard = Some((place, is_dump));
         match self.slip {
