@@ -428,8 +428,8 @@ class TrialQuestion(Value):
     """A design under a program, tried by the explorer's plan of passes. Sizes that are null are
     each pass's own. Without ``software_log`` the program keeps no undo log, even where the
     hardware keeps none. With ``thorough_seconds`` the plan goes on with further seeds for so
-    long. With ``attack`` an attacker changes the medium as well; if it is null, where the design
-    has integrity.
+    long, with ``until_exercised`` as its lacks ask for. With ``attack`` an attacker changes the
+    medium as well; if it is null, where the design has integrity.
     """
 
     design: str
@@ -451,3 +451,4 @@ class TrialQuestion(Value):
     thorough_seconds: float | None = None
     threads: int = 0
     transactions: int | None = None
+    until_exercised: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 from io import StringIO
@@ -363,7 +364,27 @@ def test_what_no_run_comes_to_is_told_with_the_option_that_does() -> None:
     run = {"program": "queue", "design": "sca", "verdict": "not exercised", "lacks": [lack]}
     (line,) = _lacking(run)
     assert "rounds 0 of 1" in line
-    assert "give --set a=1, another --seed, or --thorough TIME" in line
+    assert "give --set a=1, --until-exercised, or another --seed" in line
+
+
+def test_a_plan_goes_on_until_it_has_tried_enough(tmp_path: Path) -> None:
+    few = (
+        "crash",
+        "run",
+        "queue",
+        "--designs",
+        "no-encryption",
+        "--transactions",
+        "2",
+        "--cuts",
+        "8",
+    )
+    where = ("--out", str(tmp_path))
+    shown = sardonyx(*few, *where, status=1).stdout
+    assert "--transactions 2" in shown and "went on" not in shown
+    shown = sardonyx(*few, *where, "--until-exercised").stdout
+    assert re.search(r"went on for \d+ rounds? without .*--transactions 2.* under queue", shown)
+    assert "holds" in shown
 
 
 @pytest.mark.parametrize("command", ["once", pytest.param("run", marks=pytest.mark.slow)])

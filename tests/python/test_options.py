@@ -186,7 +186,7 @@ PLACES |= {"--baseline", "--write-baseline", "--sarif", "--junit"}
 PLACES |= {"crash-test lint --all", "crash-test files --verbose"}  # shown, or not
 PLACES |= {f"crash-test search --{more}" for more in ("threads", "recovery", "designs")}
 # The same question again, with faults; test_cli_crash.py has it.
-PLACES |= {"crash run --self-test"}
+PLACES |= {"crash run --self-test", "crash run --until-exercised"}
 # What goes on to the next round; test_explore.py has it.
 PLACES |= {"explore --goal", "explore --at-most"}
 # Which processes, when, and for whom; test_merge_watch.py has it.

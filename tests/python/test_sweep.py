@@ -242,7 +242,7 @@ def test_bad_plans_are_one_line_with_place_and_remedy(
 #: or looked at, or are several runs.
 COMMANDS = {
     "simulate": ("compare", "addresses arrivals sample seeds sensitivity"),
-    "crash": ("crash run", "no_log thorough self_test jobs"),
+    "crash": ("crash run", "no_log thorough until_exercised self_test jobs"),
     "merge": ("merge", "advice what_if why"),
     "merge-time": ("merge time", "quick"),
     "crash-test": ("crash-test search", "threads recovery apply no_source"),

@@ -28,6 +28,8 @@ pub struct Covered {
     /// Lines near zero that were written, and unwritten lines that were read, without a run.
     pub near_zero: u64,
     pub unwritten: u64,
+    /// Writes of endurance lives.
+    pub endured: u64,
 }
 
 impl Covered {
@@ -42,6 +44,7 @@ impl Covered {
         self.masked += other.masked;
         self.near_zero += other.near_zero;
         self.unwritten += other.unwritten;
+        self.endured += other.endured;
         self.later_run = self.later_run.max(other.later_run);
         self.lived += other.lived;
         self.lived_full += other.lived_full;

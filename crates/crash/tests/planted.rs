@@ -34,7 +34,7 @@ fn the_default_plan_finds_what_is_planted_into_sca() {
     assert_eq!(names(&tested.equivalent), [""; 0]);
     // Nothing in front of the encryption makes a write wait.
     assert_eq!(names(&tested.no_occasion), ["policy-gate-ignored"]);
-    assert_eq!(tested.caught.len(), 10, "{tested:?}");
+    assert_eq!(tested.caught.len(), 11, "{tested:?}");
     assert!(tested.caught.iter().all(|fault| fault.shown.is_some()));
 }
 
@@ -51,7 +51,7 @@ fn a_fault_that_changes_nothing_is_not_counted() {
         ],
         "marks are the encryption's, and there is none"
     );
-    assert_eq!(tested.caught.len(), 5);
+    assert_eq!(tested.caught.len(), 6);
 }
 
 #[test]

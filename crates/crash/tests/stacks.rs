@@ -8,8 +8,8 @@ use sardonyx_crash::{Cuts, History, HistoryError, Kind, Options, Platform, explo
 use sardonyx_workload::{DurabilityKind, ProgramSpec};
 
 /// Loggings whose transactions are whole over each of the policies.
-pub const LOGGINGS: [&str; 8] = [
-    "none", "hw-log", "easy-pm", "proteus", "silo", "lad", "fwb", "morlog",
+pub const LOGGINGS: [&str; 9] = [
+    "none", "hw-log", "easy-pm", "proteus", "silo", "lad", "fwb", "morlog", "hoop",
 ];
 /// Where reserve power drains the processor's caches it drains lines of transactions under way, of which no log knows.
 pub const ONLY_ADR: &str = "lad";
@@ -52,6 +52,8 @@ const PRESSED: [&[(&str, &str)]; 3] = [
         ("fsdedup.prefetch_bytes", "512"),
         ("fsdedup.prefetch_ways", "2"),
         ("fwb.log_lines", "192"),
+        ("hoop.slices", "64"),
+        ("hoop.buffer", "1"),
     ],
     &[
         ("integrity.minor_bits", "1"),

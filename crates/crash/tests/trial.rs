@@ -90,6 +90,32 @@ fn sound_designs_hold_on_both_platforms_and_are_exercised() {
     assert!(cuts > property::count(300, 200_000), "{cuts}");
 }
 
+/// Two transactions a core exercise little: the plan goes on without that bound.
+#[test]
+fn a_plan_that_lacks_something_goes_on_without_what_keeps_it_from_it() {
+    let few = Trial {
+        transactions: Some(2),
+        options: Options {
+            cuts: Cuts::Sample(8),
+            ..Options::default()
+        },
+        ..trial("queue", "no-encryption", 1)
+    };
+    let told = answer(&few);
+    assert_eq!(told["verdict"], "not exercised", "{told:#}");
+    assert_eq!(told["further"], Value::Null);
+    let told = answer(&Trial {
+        until_exercised: true,
+        ..few
+    });
+    assert_eq!(told["verdict"], "holds", "{told:#}");
+    let further = &told["further"];
+    assert_eq!(further["programs"][0], "queue");
+    let without = further["without"].as_array().expect("a list");
+    assert!(without.contains(&"--transactions 2".into()), "{further:#}");
+    assert!(further["rounds"].as_u64() < Some(8), "{further:#}");
+}
+
 /// The programs have no log of their own; `alc` leaves the counters of the hardware's behind.
 #[test]
 fn the_hardware_log_undoes_what_programs_leave_at_every_cut() {

@@ -85,6 +85,7 @@ mechanisms! {
     NEXT_LIFE = "cuts of a second life", least 300;
     RESTORING = "recoveries that restore nodes", least 300;
     NEAR_ZERO = "lines near zero", least 30;
+    ENDURED = "writes of an endurance life", least 70_000, by &[("pages.crash_endured", 80_000)];
     UNWRITTEN = "unwritten lines read", least 300;
 }
 

@@ -25,6 +25,7 @@ mod memory_common;
 mod module_buffer;
 mod near;
 mod nvmain;
+mod out_of_place;
 mod past;
 mod pausing;
 mod reference;

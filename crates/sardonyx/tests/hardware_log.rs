@@ -14,7 +14,7 @@ const DESIGNS: [&str; 3] = ["hw-log", "alc", "easy-pm"];
 /// Those whose entries wait on chip too.
 const ALL: [&str; 6] = ["hw-log", "alc", "easy-pm", "proteus", "silo", "lad"];
 /// Those whose log goes round.
-const CIRCULAR: [&str; 2] = ["fwb", "morlog"];
+const CIRCULAR: [&str; 3] = ["fwb", "morlog", "hoop"];
 
 fn spec(name: &str, item_bytes: u64, transactions: u64) -> ProgramSpec {
     ProgramSpec {
@@ -83,7 +83,10 @@ fn writes_by_cause_are_those_of_the_command_log() {
             if DESIGNS.contains(&design) {
                 assert!(logged > 0, "{name:?}");
             } else if CIRCULAR.contains(&design) {
-                let lines = figure(&outcome, "log_lines") as u64;
+                let lines = match design {
+                    "hoop" => 2 * figure(&outcome, "oop_slices") as u64,
+                    _ => figure(&outcome, "log_lines") as u64,
+                };
                 assert!((1..=lines).contains(&logged), "{name:?}");
             } else {
                 let spilled = figure(&outcome, "log_entries_spilled") as u64;

@@ -155,6 +155,7 @@ def crash_run(
     jobs: int = 0,
     cuts: str = "all",
     thorough: float | str | None = None,
+    until_exercised: bool = False,
     self_test: bool = False,
     watch: Watch | None = None,
 ) -> Answer: ...

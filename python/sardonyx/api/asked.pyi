@@ -120,6 +120,7 @@ class CrashRun(Asked):
     jobs: int
     cuts: str
     thorough: float | None
+    until_exercised: bool
     self_test: bool
 
 class CrashStages(Asked):

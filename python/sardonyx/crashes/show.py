@@ -49,6 +49,8 @@ def show(
         for lack in _lacking(run):
             people.print(Text(lack, style="red"), soft_wrap=True)
     for run in runs:
+        if further := _further(run):
+            people.print(Text(further, style="dim"), soft_wrap=True)
         for words in _self_tested(run):
             people.print(words, soft_wrap=True)
     for run in runs:
@@ -110,6 +112,18 @@ def _lacking(run: dict[str, Any]) -> list[str]:
     ]
 
 
+def _further(run: dict[str, Any]) -> str:
+    """What followed a plan that lacked something."""
+    further = run.get("further") or {"rounds": 0}
+    if not (rounds := further["rounds"]):
+        return ""
+    how = f"went on for {rounds} {'round' if rounds == 1 else 'rounds'}"
+    for word in ("without", "with"):
+        if options := further[word]:
+            how += f" {word} {' '.join(options)}"
+    return f"{run['program']}, {run['design']}: {how}, under {', '.join(further['programs'])}"
+
+
 def _self_tested(run: dict[str, Any]) -> list[Text]:
     """How many of the faults that were planted the plan finds, and those that it does not."""
     if not (tested := run.get("self_test")):
@@ -136,7 +150,7 @@ def _remedy(kept: str, reached: list[str]) -> str:
         return f"{kept} prevents more: {give}"
     options = " ".join(dict.fromkeys(reached))
     options = f"{options}, " if options else ""
-    return f"the plan could not reach it: give {options}another --seed, or --thorough TIME"
+    return f"the plan could not reach it: give {options}--until-exercised, or another --seed"
 
 
 def _beside(runs: list[dict[str, Any]]) -> list[str]:

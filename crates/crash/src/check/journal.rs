@@ -1,17 +1,19 @@
 //! Checks of the journal that need no recovery: no half of a counter-atomic pair persists without the other, and no
-//! counter before its line; and under `adr` an array write changes nothing that a cut would leave.
+//! counter before its line; no request is accepted before the write of its own line; and under `adr` an array write
+//! changes nothing that a cut would leave.
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::history::History;
 use crate::platform::Platform;
 use crate::violation::{Kind, Violation};
 use crate::words::numbers;
 use sardonyx::controller::encryption::global_counter::{MARK, SURVIVAL, Survival};
+use sardonyx::controller::layers::Placement;
 use sardonyx::line::{Line, Place, ZERO_LINE};
-use sardonyx::plan::journal::{Event, MediumWrite};
+use sardonyx::plan::journal::{Domain, Event, MediumWrite};
 use sardonyx::plan::merged;
 
 /// Returns the positions at which half of a pair, or a counter without its line, would be left: the first position of
@@ -55,6 +57,55 @@ pub fn pairs(history: &History, platform: Platform) -> Vec<Violation> {
     }
     found.sort_by_key(|violation| violation.position);
     found
+}
+
+/// Returns the positions at which requests are accepted whose lines, encrypted for them at home, are not accepted yet,
+/// and for which nothing is kept in registers either. A log may put back what such a line was, so that few cuts show it.
+pub fn acknowledged(history: &History, platform: Platform) -> Vec<Violation> {
+    if platform.drains_caches() || !matches!(history.placement, Placement::Home) {
+        return Vec::new();
+    }
+    let journal = &history.journal;
+    let ready: FxHashMap<u64, u64> = (journal.accepted())
+        .map(|(at, write)| (write.order, at))
+        .collect();
+    let mut late = FxHashMap::default();
+    for sealed in &journal.sealed {
+        let Some(request) = journal.request_of(sealed.order) else {
+            continue;
+        };
+        if journal.handled[request].line.0 == sealed.place.0 {
+            late.insert(request as u32, ready.get(&sealed.order).copied());
+        }
+    }
+    let mut kept = FxHashSet::default();
+    let events = journal.events.iter().zip(1..);
+    let accepted = events.filter_map(|((_, event), at)| match *event {
+        Event::OnChip(change) => {
+            let change = &journal.on_chip[change as usize];
+            let request = journal.request_of(change.write.order);
+            kept.extend(request.filter(|_| change.domain == Domain::Registers));
+            None
+        }
+        Event::Accepted(request) => (!kept.contains(&(request as usize))).then_some((request, at)),
+        _ => None,
+    });
+    let early = accepted.filter(|(request, at)| {
+        let ready = late.get(request);
+        ready.is_some_and(|ready| ready.is_none_or(|ready| ready > *at))
+    });
+    let found = early.map(|(request, at)| {
+        let line = journal.handled[request as usize].line.0;
+        Violation {
+            line: Some(line),
+            ..Violation::new(
+                Kind::LineLost,
+                at,
+                format!("a write of line {line} is accepted, and its bytes are not"),
+            )
+        }
+    });
+    found.collect()
 }
 
 /// Returns the positions at which a counter would be left that the mark of the next one is below: a recovery draws it

@@ -26,9 +26,10 @@ pub fn whole_run(history: &History, options: &Options) -> WholeRun {
     };
     let widths = RefCell::default();
     let mut all = Vec::new();
-    let audits: [&dyn Fn() -> Vec<Violation>; 5] = [
+    let audits: [&dyn Fn() -> Vec<Violation>; 6] = [
         &|| journal::array_writes(history),
         &|| journal::pairs(history, options.platform),
+        &|| journal::acknowledged(history, options.platform),
         &|| journal::marks(history),
         &|| secrecy::within(history, &looked, &widths),
         &|| live_controller(history, options.platform),
@@ -89,6 +90,7 @@ impl WholeRun {
         }
         explored.covered.masked += looked.masked.get();
         explored.covered.near_zero += looked.near_zero.get();
+        explored.covered.endured += looked.endured.get();
         explored.covered.unwritten += looked.unwritten.get();
         explored.widths.append(&self.widths.into_inner());
     }

@@ -40,6 +40,17 @@ impl<A> Around<A> {
         self.slips_once_in(1, slip, may)
     }
 
+    /// Whether `slip` is what goes wrong, as it does from the time on that it may have `count` times.
+    fn slips_after(&mut self, count: u64, slip: Slip, may: bool) -> bool {
+        let may = may && self.slip == slip;
+        self.count += u64::from(may);
+        let slips = may && self.count > count;
+        if slips {
+            count_occasion();
+        }
+        slips
+    }
+
     /// Whether `slip` is what goes wrong, as it does once in `count` times that it may.
     fn slips_once_in(&mut self, count: u64, slip: Slip, may: bool) -> bool {
         let may = may && self.slip == slip;
@@ -108,7 +119,10 @@ impl<A: Send> Storey for Around<A> {
         if forgets {
             count_occasion();
         }
-        if forgets || self.slips_once_in(8, Slip::EntryDropped, true) {
+        if forgets
+            || self.slips_once_in(8, Slip::EntryDropped, true)
+            || self.slips_after(1_900, Slip::LateEntryDropped, true)
+        {
             return;
         }
         let mut logged = *old.value;
@@ -184,7 +198,9 @@ impl<A: Copy + Send> Layer for Around<A> {
         if self.slips(Slip::OnesAsZeros, line == [0xff; LINE_BYTES]) {
             line = ZERO_LINE;
         }
-        if self.slips_once_in(64, Slip::WriteDropped, true) {
+        if self.slips_once_in(64, Slip::WriteDropped, true)
+            || self.slips_after(1 << 16, Slip::LateDropped, true)
+        {
             return Stored::at(gate);
         }
         let write = Write {

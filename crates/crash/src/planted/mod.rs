@@ -55,6 +55,8 @@ faults! {
         Policy "policy-gate-ignored", Mapping "mapping-gate-ignored";
     WriteDropped "one write in 64 never reaches the layer":
         Policy "policy-write-dropped", Mapping "mapping-write-dropped";
+    LateDropped "no write after the 65,536th reaches the layer":
+        Policy "policy-late-write-dropped", Mapping "mapping-late-write-dropped";
     LastWordLost "one write in 32 loses the last word of its line on its way down":
         Policy "policy-last-word-lost", Mapping "mapping-last-word-lost";
     OnesAsZeros "a line of ones is taken for a line of zeros": Mapping "mapping-ones-as-zeros";
@@ -67,6 +69,7 @@ faults! {
         Policy "policy-recovery-forgotten", Mapping "mapping-recovery-forgotten",
         Log "log-recovery-forgotten", Guard "guard-recovery-forgotten";
     EntryDropped "one old line in eight is not logged": Log "log-entry-dropped";
+    LateEntryDropped "no old line after the 1,900th is logged": Log "log-late-entry-dropped";
     OldHalf "the log has the first half of an old line": Log "log-old-half";
     OfOneCore "old lines go to the record of the first core": Log "log-of-one-core";
     CoreOneBit "the log knows cores by one bit of their number": Log "log-core-one-bit";

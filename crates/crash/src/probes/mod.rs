@@ -4,6 +4,7 @@
 
 mod churn;
 mod contents;
+mod endurance;
 mod flushed;
 mod handling;
 mod life;
@@ -37,6 +38,8 @@ pub struct Looked {
     pub masked: Cell<u64>,
     /// The number of lines near zero that a controller was asked to write and read.
     pub near_zero: Cell<u64>,
+    /// The number of writes of an endurance life.
+    pub endured: Cell<u64>,
     /// The number of unwritten lines that a controller was asked to read.
     pub unwritten: Cell<u64>,
 }

@@ -4,6 +4,7 @@
 //! used; it holds for no others.
 
 pub(crate) mod found;
+mod further;
 pub(crate) mod pass;
 
 use std::collections::BTreeMap;
@@ -60,6 +61,8 @@ pub struct Trial {
     pub options: Options,
     /// The time for which the trial continues with further seeds after the plan.
     pub thorough: Option<Duration>,
+    /// Whether further rounds follow a plan that lacks something.
+    pub until_exercised: bool,
     /// Whether the first history of each kind of violation is shortened.
     pub shorten: bool,
     /// Whether it ends with the first run that shows a violation.
@@ -222,6 +225,15 @@ impl Trial {
                 None => rounds + 1,
             };
         }
+        let mut further = None;
+        if self.until_exercised {
+            let over = (&stack, &machine);
+            let made = self.further(over, &needs, found, (started, progress))?;
+            let Some((made, how)) = made else {
+                return Ok(None);
+            };
+            (found, further) = (made, Some(how));
+        }
         if self.shorten && found.all().is_broken() && stack.guarantee() != Guarantee::Nothing {
             found.shorten(self.threads());
         }
@@ -247,6 +259,7 @@ impl Trial {
             tried.attacks = Some(attacked.report(promises));
         }
         tried.fails = tried.verdict.fails();
+        tried.further = further;
         tried.narrowed = bounds.narrowed();
         tried.required = needs.into_iter().map(Need::name).collect();
         tried.not_exercised = lacks.iter().map(|lack| lack.what).collect();
@@ -495,6 +508,7 @@ impl Trial {
                 .collect(),
             widths_not_judged: all.widths.not_judged(),
             shows: stack.mapping.shows,
+            further: None,
             attacks: None,
             violations: violations.collect(),
             passes: rows.collect(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sardonyx::controller::designs::Stack;
 use sardonyx::controller::layers::Limit;
-use sardonyx::medium::params::{CRASH_CACHED, CRASH_SHORT, Geometry, Queues};
+use sardonyx::medium::params::{CRASH_CACHED, CRASH_ENDURED, CRASH_SHORT, Geometry, Queues};
 use sardonyx::medium::parts;
 use sardonyx::settings::{Pressure, Settings};
 
@@ -24,6 +24,9 @@ pub(crate) const LONG_ITEM: u64 = 4096;
 /// it is rounded.
 const ODD: u64 = 7;
 
+/// Writes of a life without a clock: so many that one line's are more than 16 bits count.
+const ENDURED: u64 = 80_000;
+
 pub(crate) struct Pass {
     pub program: String,
     pub several_cores: bool,
@@ -42,6 +45,8 @@ pub(crate) struct Pass {
     pub short: Option<u64>,
     /// The processor's caches hold this many lines for each core.
     pub cached: Option<u64>,
+    /// The writes of a life without a clock beside the run.
+    pub endured: Option<u64>,
     pub meeting: bool,
     /// The program flushes nothing, because reserve power drains the caches.
     pub unflushed: bool,
@@ -71,6 +76,7 @@ impl Pass {
             wide: false,
             short: None,
             cached: None,
+            endured: None,
             meeting: false,
             unflushed: false,
             cores: 2,
@@ -150,13 +156,15 @@ impl Pass {
         let wide = Geometry::WIDE.into_iter().filter(|_| self.wide);
         let short = self.short.map(|places| (CRASH_SHORT.name(), places));
         let cached = self.cached.map(|lines| (CRASH_CACHED.name(), lines));
+        let endured = self.endured.map(|writes| (CRASH_ENDURED.name(), writes));
         let settings = pressed
             .chain(queues)
             .chain(limits)
             .chain(full)
             .chain(wide)
             .chain(short)
-            .chain(cached);
+            .chain(cached)
+            .chain(endured);
         let settings: BTreeMap<&str, u64> = settings.collect();
         let settings = settings.into_iter();
         let settings = settings.map(|(key, value)| (key.to_owned(), value.to_string()));
@@ -219,6 +227,7 @@ pub(crate) fn passes(
             packed: false,
             footprint: 16_384,
             transactions: 120,
+            endured: Some(ENDURED),
             ..Pass::relaxed(program)
         },
         large(Pass::for_program(program).stride(ODD)),

@@ -30,6 +30,7 @@ pub fn within(history: &History, looked: &Looked, widths: &RefCell<Widths>) -> V
         found.extend(repeat::undone(history));
         found.extend(repeat::shared(history, looked));
         found.extend(repeat::churned(history, looked));
+        found.extend(repeat::endured(history, looked));
         found.extend(repeat::versions(history));
         found.extend(repeat::spliced(history));
         found.extend(widths::of_macs(history, widths));

@@ -26,6 +26,7 @@ use sardonyx::controller::layers::BESIDE;
 use sardonyx::controller::logging::LOG_REGION;
 use sardonyx::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
 use sardonyx::medium::layout::Layout;
+use sardonyx::medium::params::CRASH_ENDURED;
 use sardonyx::plan::journal::MediumWrite;
 
 /// This many requests are handled again, more than a byte counts.
@@ -323,6 +324,17 @@ pub(crate) fn churned(history: &History, looked: &Looked) -> Option<Violation> {
         history.churned(looked.drains_caches)?,
         "in a medium that is full",
         room,
+    ))
+}
+
+/// Makes a life of as many writes as `pages.crash_endured` says.
+pub(crate) fn endured(history: &History, looked: &Looked) -> Option<Violation> {
+    let writes = history.machine.settings.get(&CRASH_ENDURED);
+    let (wrong, writes) = history.endured(writes, looked)?;
+    Some(crowded(
+        wrong,
+        &format!("after a life of {writes} writes"),
+        "after a life of as many lines as the medium has places",
     ))
 }
 

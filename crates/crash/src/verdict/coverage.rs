@@ -13,7 +13,7 @@ use sardonyx::controller::layers::About;
 use sardonyx::controller::logging::undo::{NEXT_BUCKET, UNDONE};
 use sardonyx::line::Place;
 use sardonyx::mechanisms::{
-    BESIDE, CAPACITY_EVICTION, DIRTY_EVICTION, Exercised, HANDED_LINE, MARKED_EVICTION,
+    BESIDE, CAPACITY_EVICTION, DIRTY_EVICTION, ENDURED, Exercised, HANDED_LINE, MARKED_EVICTION,
     MIXED_COUNTER_LINE, Mechanism, NEAR_ZERO, NEXT_LIFE, NO_ROOM, OTHER_CONTENTS, RESTORING,
     Reached, SHARED_COUNTER_LINE, UNWRITTEN, Value,
 };
@@ -25,7 +25,7 @@ use sardonyx::settings::{AnyKey, Pressure};
 use sardonyx_workload::DurabilityKind;
 
 /// Mechanisms of every stack that is written through caches.
-const EVERYWHERE: [&Mechanism; 7] = [
+const EVERYWHERE: [&Mechanism; 8] = [
     &DIRTY_EVICTION,
     &CAPACITY_EVICTION,
     &MARKED_EVICTION,
@@ -33,6 +33,7 @@ const EVERYWHERE: [&Mechanism; 7] = [
     &NEXT_LIFE,
     &NEAR_ZERO,
     &UNWRITTEN,
+    &ENDURED,
 ];
 const OF_CORES: [&Mechanism; 3] = [&SHARED_COUNTER_LINE, &HANDED_LINE, &BESIDE];
 const ALWAYS: [Value; 9] = [
@@ -48,7 +49,7 @@ const ALWAYS: [Value; 9] = [
 ];
 /// By default life goes on after one cut in this many. If a user asks for rarer ones, that may be why later lives are
 /// few.
-const USUAL_RECOVERY_CUTS: u64 = 64;
+pub(crate) const USUAL_RECOVERY_CUTS: u64 = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
@@ -295,6 +296,7 @@ pub fn exercised(history: &History, explored: &ExploredCuts) -> Exercised {
     exercised.add(&OTHER_CONTENTS, explored.covered.masked);
     exercised.add(&NO_ROOM, explored.covered.no_room);
     exercised.add(&NEAR_ZERO, explored.covered.near_zero);
+    exercised.add(&ENDURED, explored.covered.endured);
     exercised.add(&UNWRITTEN, explored.covered.unwritten);
     exercised
 }

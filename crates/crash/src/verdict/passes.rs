@@ -50,11 +50,25 @@ pub struct Tried {
     pub widths_not_judged: Vec<&'static str>,
     /// Regions in which the design shows a digest of contents under no key.
     pub shows: &'static [&'static str],
+    /// What followed the plan, if it was to go on until nothing lacks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub further: Option<Further>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attacks: Option<AttackReport>,
     pub violations: Vec<Told>,
     pub passes: Vec<Row>,
     pub seconds: f64,
+}
+
+/// What came after a plan that lacked something. The names of the fields are those of `sardonyx crash run --json`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Further {
+    pub rounds: usize,
+    /// The options that were left out, and those that were given instead.
+    pub without: Vec<String>,
+    pub with: Vec<String>,
+    /// The programs of these rounds.
+    pub programs: Vec<String>,
 }
 
 /// One pass of a plan, with what its runs have shown.

@@ -235,6 +235,7 @@ impl Fault {
                 ..Options::default()
             },
             thorough: None,
+            until_exercised: false,
             shorten: false,
             only_first: false,
         };

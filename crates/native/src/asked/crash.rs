@@ -82,6 +82,8 @@ question! {
         /// Go on with further seeds for this time per design: 90s, 10m or 2h.
         #[schemars(extend("value" = "TIME"))]
         thorough: Option<Seconds>,
+        /// If too little was tried, go on: without the options that keep runs from it, and with others and other programs.
+        until_exercised: bool,
         /// Plant faults into each design as well, and say which of them its plan finds.
         self_test: bool,
     }

@@ -227,7 +227,7 @@ fn million() -> u64 {
 
 /// A design under a program, tried by the explorer's plan of passes. Sizes that are null are each pass's own. Without
 /// `software_log` the program keeps no undo log, even where the hardware keeps none. With `thorough_seconds` the plan
-/// goes on with further seeds for so long. With `attack` an attacker changes the medium as well; if it is null, where the
+/// goes on with further seeds for so long, with `until_exercised` as its lacks ask for. With `attack` an attacker changes the medium as well; if it is null, where the
 /// design has integrity.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -256,6 +256,8 @@ pub struct TrialQuestion {
     #[serde(default)]
     threads: usize,
     thorough_seconds: Option<f64>,
+    #[serde(default)]
+    until_exercised: bool,
     #[serde(default = "yes")]
     software_log: bool,
     attack: Option<bool>,
@@ -287,6 +289,7 @@ impl TrialQuestion {
                 threads,
             },
             thorough: self.thorough_seconds.map(Duration::from_secs_f64),
+            until_exercised: self.until_exercised,
             shorten: true,
             only_first: false,
         })

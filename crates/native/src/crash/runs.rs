@@ -43,6 +43,8 @@ struct Asked {
     sharing: Option<String>,
     thorough: Option<Seconds>,
     #[serde(default)]
+    until_exercised: bool,
+    #[serde(default)]
     one_life: bool,
     most_states: Option<u64>,
     order: Option<String>,
@@ -128,6 +130,7 @@ impl Asked {
             full_one_in: self.full,
             threads: self.jobs,
             thorough_seconds: self.thorough.map(|time| time.0),
+            until_exercised: self.until_exercised,
             software_log: !self.no_log,
             attack: self.attack,
         }

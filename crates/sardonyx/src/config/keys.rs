@@ -14,9 +14,9 @@ use crate::medium::near;
 use crate::medium::params::drain;
 use crate::medium::params::{
     ADDRESSES, ARRIVALS, AccessEnergy, BANK_WINDOW, BankGroups, COPIES_SKEW, CRASH_CACHED,
-    CRASH_FIRST, CRASH_SHORT, CRASH_SPARE, CachesParams, CoreParams, EngineParams, GROUP_MERGING,
-    Geometry, MediumParams, PAST, PROGRAMS_FIRST, PROGRAMS_SKEW, Queues, REMERGING, RankEnergy,
-    Think, Timing, UnitParams,
+    CRASH_ENDURED, CRASH_FIRST, CRASH_SHORT, CRASH_SPARE, CachesParams, CoreParams, EngineParams,
+    GROUP_MERGING, Geometry, MediumParams, PAST, PROGRAMS_FIRST, PROGRAMS_SKEW, Queues, REMERGING,
+    RankEnergy, Think, Timing, UnitParams,
 };
 use crate::medium::pausing::{ITERATIONS, POLICY, THRESHOLD, TIMES};
 use crate::settings::{Allowed, Key, Row};
@@ -70,6 +70,7 @@ static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         std::slice::from_ref(&CRASH_SPARE.row),
         std::slice::from_ref(&CRASH_SHORT.row),
         std::slice::from_ref(&CRASH_CACHED.row),
+        std::slice::from_ref(&CRASH_ENDURED.row),
         std::slice::from_ref(&PROGRAMS_SKEW.row),
         std::slice::from_ref(&near::FORM.row),
         std::slice::from_ref(&near::DESIGN.row),

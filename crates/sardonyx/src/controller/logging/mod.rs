@@ -9,11 +9,14 @@ pub const DEFAULT: &str = none::NAME;
 /// The region of a log that does not lie among the lines of the mapping.
 pub const LOG_REGION: &str = "log";
 
-files! { Logging: none hw_log easy_pm proteus silo lad fwb morlog }
+files! { Logging: none hw_log easy_pm proteus silo lad fwb morlog hoop }
+
+mod newest;
 
 pub mod buckets;
 pub mod owners;
 pub mod pending;
 pub mod ring;
+pub mod slices;
 pub mod undo;
 pub mod window;

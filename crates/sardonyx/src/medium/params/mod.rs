@@ -24,7 +24,8 @@ pub use cpu::CoreParams;
 pub use energy::{AccessEnergy, RankEnergy};
 pub use geometry::{Geometry, MAX_BANKS};
 pub use pages::{
-    COPIES_SKEW, CRASH_CACHED, CRASH_FIRST, CRASH_SHORT, CRASH_SPARE, PROGRAMS_FIRST, PROGRAMS_SKEW,
+    COPIES_SKEW, CRASH_CACHED, CRASH_ENDURED, CRASH_FIRST, CRASH_SHORT, CRASH_SPARE,
+    PROGRAMS_FIRST, PROGRAMS_SKEW,
 };
 pub use past::{PAST, Past, WRITTEN};
 pub use queues::{
