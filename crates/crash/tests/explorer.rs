@@ -412,6 +412,31 @@ fn a_program_that_flushes_nothing_holds_where_caches_are_drained_and_nowhere_els
     }
 }
 
+/// Buffers at the cores keep what a program stores, and not the counters that a line was encrypted under.
+#[test]
+fn buffers_at_the_cores_need_counters_that_persist_with_their_lines() {
+    for (design, holds) in [
+        ("no-encryption", true),
+        ("fca", true),
+        ("co-located", true),
+        ("sca", false),
+        ("esd", false),
+    ] {
+        let spec = specs("btree", 2, Some(Mutant::NothingFlushed));
+        let history = history(design, &[], &spec, 2);
+        let found = explored(
+            &history,
+            &Options {
+                cuts: Cuts::Sample(400),
+                recovery_cuts: 100,
+                ..on(Platform::Bbb)
+            },
+        );
+        let lost = found.tally.count(false);
+        assert_eq!(lost == 0, holds, "{design}: {}", told(&history, &found));
+    }
+}
+
 /// Lines that an overflow of minor counters encrypts again have no counter that is told, so their pads look like those of
 /// a log, which do follow its numbers.
 #[test]

@@ -54,7 +54,7 @@ class Compare(Asked):
 class CrashExhaustive(Asked):
     programs: tuple[str, ...]
     designs: tuple[str, ...]
-    platform: Literal["adr", "eadr", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"]
+    platform: Literal["adr", "eadr", "bbb", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"]
     cores: int | None
     transactions: int | None
     transaction_size: int | None
@@ -72,7 +72,7 @@ class CrashExhaustive(Asked):
 class CrashOnce(Asked):
     programs: tuple[str, ...]
     designs: tuple[str, ...]
-    platform: Literal["adr", "eadr", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"]
+    platform: Literal["adr", "eadr", "bbb", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"]
     cores: int | None
     transactions: int | None
     transaction_size: int | None
@@ -100,7 +100,7 @@ class CrashReplay(Asked):
 class CrashRun(Asked):
     programs: tuple[str, ...]
     designs: tuple[str, ...]
-    platform: Literal["adr", "eadr", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"]
+    platform: Literal["adr", "eadr", "bbb", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"]
     cores: int | None
     transactions: int | None
     transaction_size: int | None
@@ -126,7 +126,7 @@ class CrashRun(Asked):
 class CrashStages(Asked):
     programs: tuple[str, ...]
     designs: tuple[str, ...]
-    platform: Literal["adr", "eadr", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"]
+    platform: Literal["adr", "eadr", "bbb", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"]
     cores: int | None
     transactions: int | None
     transaction_size: int | None

@@ -43,7 +43,7 @@ pub fn pairs(history: &History, platform: Platform) -> Vec<Violation> {
             report(at, sealed.place, what);
         }
     }
-    if !platform.drains_caches() {
+    if !platform.keeps_stores() {
         for (at, write) in journal.accepted() {
             for place in history.covered(write.place, write.words) {
                 let counter = history.counter_in(&write.line, place);
@@ -62,7 +62,7 @@ pub fn pairs(history: &History, platform: Platform) -> Vec<Violation> {
 /// Returns the positions at which requests are accepted whose lines, encrypted for them at home, are not accepted yet,
 /// and for which nothing is kept in registers either. A log may put back what such a line was, so that few cuts show it.
 pub fn acknowledged(history: &History, platform: Platform) -> Vec<Violation> {
-    if platform.drains_caches() || !matches!(history.placement, Placement::Home) {
+    if platform.keeps_stores() || !matches!(history.placement, Placement::Home) {
         return Vec::new();
     }
     let journal = &history.journal;

@@ -274,7 +274,7 @@ impl<'h> Checker<'h> {
                     self.handled += 1;
                 }
             }
-            Event::Store(index) if self.options.platform.drains_caches() => {
+            Event::Store(index) if self.options.platform.keeps_stores() => {
                 let line = journal.stores[index as usize].line.0;
                 self.seen.remove(&line);
                 self.lost.remove(&line);

@@ -30,6 +30,9 @@ sardonyx::names::named! {
         Adr = "adr",
         /// Those, the processors' caches and the controller's metadata caches.
         Eadr = "eadr",
+        /// Those of `adr`, and battery-backed buffers beside the cores' caches that keep each store until the line is
+        /// accepted (BBB, HPCA 2021), but no metadata caches.
+        Bbb = "bbb",
         /// Nothing; a line that is being programmed is torn at 8-byte granularity.
         None = "none",
         /// A CXL global persistent flush that succeeds: processors' caches, then the devices' queues, caches and registers.
@@ -56,6 +59,12 @@ sardonyx::names::named! {
 }
 
 impl Platform {
+    /// Whether a store outlives a cut, accepted or not.
+    pub fn keeps_stores(self) -> bool {
+        self.drains_caches() || self == Platform::Bbb
+    }
+
+    /// Whether the metadata caches do.
     pub fn drains_caches(self) -> bool {
         matches!(self, Platform::Eadr | Platform::Gpf)
     }
@@ -138,7 +147,9 @@ impl<'h> Survivors<'h> {
             untimed: Untimed::new(image),
             drained_until: 0,
             drains_chip: match platform {
-                Platform::Adr | Platform::GpfDevice => journal.on_chip.iter().any(is_register),
+                Platform::Adr | Platform::Bbb | Platform::GpfDevice => {
+                    journal.on_chip.iter().any(is_register)
+                }
                 // An array write that is done may be newer than what the flush gets to.
                 Platform::Eadr | Platform::Gpf | Platform::GpfPart => true,
                 Platform::None | Platform::GpfFailed => false,
@@ -253,7 +264,7 @@ impl<'h> Survivors<'h> {
             self.drain_instant(now, changed);
         }
         match (event, self.platform) {
-            (Event::Ready { .. }, Platform::Adr | Platform::GpfDevice) => {
+            (Event::Ready { .. }, Platform::Adr | Platform::Bbb | Platform::GpfDevice) => {
                 let drained = |write: &&journal::MediumWrite| !self.platform.loses(write.at);
                 let writes: Vec<_> = journal.accepted_by(event).iter().filter(drained).collect();
                 for write in writes {
@@ -271,13 +282,13 @@ impl<'h> Survivors<'h> {
             (Event::Done(index), Platform::GpfPart) => {
                 self.apply(&journal.array[index as usize], changed);
             }
-            (Event::Store(index), Platform::Eadr | Platform::Gpf) => {
+            (Event::Store(index), platform) if platform.keeps_stores() => {
                 let stored = &journal.stores[index as usize];
                 let kept = (stored.data, stored.persist);
                 self.cached.insert(stored.line, kept);
                 changed.push(Changed::Drained(stored.line));
             }
-            (Event::Accepted(index), Platform::Eadr | Platform::Gpf) => {
+            (Event::Accepted(index), platform) if platform.keeps_stores() => {
                 let handled = &journal.handled[index as usize];
                 // The cache's line is drained until the request that writes the same bytes back is accepted.
                 let same = |(line, _): &(Line, Persist)| *line == handled.data;
@@ -285,7 +296,10 @@ impl<'h> Survivors<'h> {
                     self.cached.remove(&handled.line);
                 }
             }
-            (Event::OnChip(index), Platform::Adr | Platform::GpfDevice | Platform::GpfPart) => {
+            (
+                Event::OnChip(index),
+                Platform::Adr | Platform::Bbb | Platform::GpfDevice | Platform::GpfPart,
+            ) => {
                 let change = &journal.on_chip[index as usize];
                 if is_register(change) {
                     self.drain(&change.write, change.bytes, changed);
@@ -595,6 +609,7 @@ mod tests {
         for (platform, drained) in [
             (Platform::Adr, [false, true]),
             (Platform::Eadr, [true, true]),
+            (Platform::Bbb, [false, true]),
             (Platform::None, [false, false]),
             (Platform::Gpf, [true, true]),
             (Platform::GpfFailed, [false, false]),

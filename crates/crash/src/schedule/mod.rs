@@ -81,7 +81,7 @@ impl Trial {
         let logged = self.durability == DurabilityKind::Hardware;
         let mut passes = passes(&self.program, logged, self.cores, mapping, limits);
         let by_program = self.durability == DurabilityKind::default();
-        if by_program && self.options.platform.drains_caches() {
+        if by_program && self.options.platform.keeps_stores() {
             passes.extend(unflushed(&self.program));
         }
         passes

@@ -23,9 +23,9 @@ question! {
         /// Designs, or MAPPING+POLICY, separated by commas.
         #[schemars(extend("short" = "d"))]
         designs: Names = Names::of("sca,fca,co-located,co-located-cc,no-encryption,no-atomicity"),
-        /// What reserve power drains at a cut: adr, eadr or none; or a CXL global persistent flush: gpf, gpf-failed,
+        /// What reserve power drains at a cut: adr, eadr, bbb or none; or a CXL global persistent flush: gpf, gpf-failed,
         /// gpf-device or gpf-part.
-        #[schemars(extend("enum" = ["adr", "eadr", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"]))]
+        #[schemars(extend("enum" = ["adr", "eadr", "bbb", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"]))]
         platform: String = "adr".into(),
         /// Cores, each with a structure of its own.
         #[schemars(range(min = 1, max = 64))]
@@ -102,9 +102,9 @@ question! {
         /// Designs, or MAPPING+POLICY, separated by commas.
         #[schemars(extend("short" = "d"))]
         designs: Names = Names::of("sca,fca,co-located,co-located-cc,no-encryption,no-atomicity"),
-        /// What reserve power drains at a cut: adr, eadr or none; or a CXL global persistent flush: gpf, gpf-failed,
+        /// What reserve power drains at a cut: adr, eadr, bbb or none; or a CXL global persistent flush: gpf, gpf-failed,
         /// gpf-device or gpf-part.
-        #[schemars(extend("enum" = ["adr", "eadr", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"]))]
+        #[schemars(extend("enum" = ["adr", "eadr", "bbb", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"]))]
         platform: String = "adr".into(),
         /// Cores, each with a structure of its own.
         #[schemars(range(min = 1, max = 64))]
@@ -174,9 +174,9 @@ question! {
         /// Designs, or MAPPING+POLICY, separated by commas.
         #[schemars(extend("short" = "d"))]
         designs: Names = Names::of("sca,fca,co-located,co-located-cc,no-encryption,no-atomicity"),
-        /// What reserve power drains at a cut: adr, eadr or none; or a CXL global persistent flush: gpf, gpf-failed,
+        /// What reserve power drains at a cut: adr, eadr, bbb or none; or a CXL global persistent flush: gpf, gpf-failed,
         /// gpf-device or gpf-part.
-        #[schemars(extend("enum" = ["adr", "eadr", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"]))]
+        #[schemars(extend("enum" = ["adr", "eadr", "bbb", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"]))]
         platform: String = "adr".into(),
         /// Cores, each with a structure of its own.
         #[schemars(range(min = 1, max = 64))]
@@ -220,9 +220,9 @@ question! {
         /// Designs, or MAPPING+POLICY, separated by commas.
         #[schemars(extend("short" = "d"))]
         designs: Names = Names::of("sca,fca,co-located,co-located-cc,no-encryption,no-atomicity"),
-        /// What reserve power drains at a cut: adr, eadr or none; or a CXL global persistent flush: gpf, gpf-failed,
+        /// What reserve power drains at a cut: adr, eadr, bbb or none; or a CXL global persistent flush: gpf, gpf-failed,
         /// gpf-device or gpf-part.
-        #[schemars(extend("enum" = ["adr", "eadr", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"]))]
+        #[schemars(extend("enum" = ["adr", "eadr", "bbb", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"]))]
         platform: String = "adr".into(),
         /// Cores, each with a structure of its own.
         #[schemars(range(min = 1, max = 64))]
