@@ -11,7 +11,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -231,8 +231,30 @@ def tell(people: Console, found: Answer) -> None:
         people.print(Text(found["verdict"], style="green"))
         show_basis(people, found)
         show_coverage(people, found["coverage"], "change or sync files")
+        for line in untested(found["untested"]):
+            people.print(line, soft_wrap=True)
     else:
         _show_causes(people, found, verbose=bool(found.shown))
+
+
+def untested(counts: Mapping[str, Any]) -> Iterator[str]:
+    """What an answer without a violation does not rest on."""
+    if counts["not_durable"]:
+        shown = ", ".join(counts["not_durable_at"][:SHOWN])
+        yield (
+            f"{counts['not_durable']:,} of {counts['acknowledgements']:,} acknowledgements came "
+            f"when nothing done since the one before was durable: {shown}"
+        )
+    if counts["overwritten"]:
+        yield (
+            f"{counts['overwritten']:,} of {counts['sectors']:,} written sectors were overwritten "
+            "before they were durable: no cut has to leave their first values"
+        )
+    if counts["mapped"]:
+        yield (
+            f"{counts['mapped']:,} operations are stores to mapped files: values that were "
+            "overwritten before the next operation are not known"
+        )
 
 
 def _show_causes(people: Console, found: dict[str, Any], *, verbose: bool) -> None:
