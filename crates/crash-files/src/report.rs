@@ -118,6 +118,7 @@ fn one_report(explored: &Explored) -> Value {
         "violations": found.violations,
         "unreduced": found.unreduced,
         "first_violation_s": found.causes.iter().map(|cause| cause.seconds).min_by(f64::total_cmp),
+        "first_violation_images": found.first_violation,
         "rests_on": found.rests_on,
         "causes": causes.iter().map(|cause| shown(explored, cause)).collect::<Vec<_>>(),
     });

@@ -234,11 +234,11 @@ impl FileTree {
         tree
     }
 
-    pub fn files(&self, place: &Path) -> Vec<PathBuf> {
+    /// All files that have a name, each with a path.
+    pub fn files(&self) -> impl Iterator<Item = (Inode, String)> {
         let files =
             (0..self.nodes.len()).filter(|&one| matches!(self.nodes[one], FileNode::File(_)));
-        let paths = files.filter_map(|inode| self.path(inode as Inode));
-        paths.map(|path| place.join(path)).collect()
+        files.filter_map(|inode| Some((inode as Inode, self.path(inode as Inode)?)))
     }
 
     /// A path that leads to an inode, if one does.

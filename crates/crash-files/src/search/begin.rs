@@ -13,6 +13,7 @@ use crate::folder_copy::{Case, Worker};
 use crate::image_choice::FolderImage;
 use crate::operations::Operation;
 use crate::question::Question;
+use crate::reads::RecoveryReads;
 use crate::recording::RecordedRun;
 use crate::search::findings::Found;
 
@@ -43,8 +44,8 @@ pub(crate) fn begin(
     }
 }
 
-/// Runs the recovery on the folder as the program left it, and takes its time. Returns what is wrong if it fails, or
-/// looks at nothing.
+/// Runs the recovery on the folder as the program left it, takes its time, and sees what it reads. Returns what is wrong
+/// if it fails, or looks at nothing.
 fn undisturbed(
     case: &Case,
     worker: &mut Worker<'_>,
@@ -67,6 +68,8 @@ fn undisturbed(
         ))));
     }
     let opened = bench.opened(&tree, acked)?;
+    let inodes = tree.files().map(|(inode, _)| inode);
+    found.reads = RecoveryReads::new(inodes.zip(opened.read));
     if opened.acks == Some(false) {
         found.rests_on.push(verdict::ACKS_UNREAD.to_owned());
     }
