@@ -314,3 +314,64 @@ fn drawn<'a>(mut choice: Choice<'a>, random: &mut impl Rng) -> Choice<'a> {
     }
     choice
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    use crate::file_system::FileSystem;
+    use crate::operations::{Act, Operation};
+    use crate::reads::RecoveryReads;
+    use crate::tree::{FileNode, FileTree};
+
+    /// Two files, of which the recovery reads the first, each written, and then the first again.
+    fn recorded() -> (Model, Vec<Operation>) {
+        let mut tree = FileTree::empty();
+        let operation = |inode, offset| Operation {
+            act: Act::Write {
+                inode,
+                offset,
+                data: vec![1; 8],
+            },
+            shown: String::new(),
+            path: String::new(),
+            command: 0,
+            thread: 0,
+            site: 0,
+        };
+        for _ in 0..2 {
+            tree.add(FileNode::empty_file(), 0o644);
+        }
+        let operations: Vec<Operation> = [(1, 0), (2, 0), (2, 8), (1, 512)]
+            .map(|(inode, offset)| operation(inode, offset))
+            .into();
+        let platform = FileSystem::named("strict").unwrap();
+        (Model::new(&tree, &operations, platform), operations)
+    }
+
+    /// The images of some passes, each once.
+    fn images(model: &Model, order: ImageOrder, passes: &[usize]) -> BTreeSet<(u32, Vec<u32>)> {
+        let mut plan = ImagePlan::new(model, order, false, 1);
+        let mut found = BTreeSet::new();
+        for &pass in passes {
+            plan.pass(pass, &mut |image| {
+                found.insert((image.cut, image.present));
+                Given::Taken
+            });
+        }
+        found
+    }
+
+    #[test]
+    fn what_the_recovery_reads_comes_first_and_nothing_is_left_out() {
+        let (model, operations) = recorded();
+        let reads = RecoveryReads::new([(1, vec![0..4096]), (2, Vec::new())]);
+        let order = || ImageOrder::new(&model, &operations, (&reads, false));
+        let all = images(&model, ImageOrder::of_all(&model), &[0, 1, 2, UNREAD]);
+        let first = images(&model, order(), &[0, 1, 2]);
+        assert!(first.len() < all.len(), "{first:?}");
+        assert!(first.iter().all(|(cut, _)| [0, 1, 4].contains(cut)));
+        assert_eq!(images(&model, order(), &[0, 1, 2, UNREAD]), all);
+    }
+}
