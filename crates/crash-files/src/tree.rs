@@ -172,6 +172,13 @@ impl FileTree {
         }
     }
 
+    pub fn has(&self, name: &Name) -> bool {
+        match &self.nodes[name.folder as usize] {
+            FileNode::Folder(entries) => entries.contains_key(&name.name),
+            _ => false,
+        }
+    }
+
     /// Does an operation, as if nothing were cut.
     pub fn apply(&mut self, act: &Act) {
         let mut enter = |name: &Name, target| self.enter(name.folder, &name.name, target);
