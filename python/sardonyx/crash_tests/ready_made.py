@@ -405,6 +405,10 @@ CHECKS = {
 }
 
 
+#: People are shown this many characters of a key's value.
+SHOWN = 40
+
+
 def promised(text: bytes) -> list[tuple[bytes, bytes]]:
     """The keys and values in what was printed; a line that is cut off promises nothing."""
     found = []
@@ -414,6 +418,12 @@ def promised(text: bytes) -> list[tuple[bytes, bytes]]:
             raise Wrong(f"'{line.decode(errors='replace')}' was printed, which is no 'KEY VALUE'")
         found.append((key, value))
     return found
+
+
+def short(text: bytes) -> str:
+    """The beginning of a text, for people."""
+    told = text.decode(errors="replace")
+    return told if len(told) <= SHOWN else f"{told[:SHOWN]}.."
 
 
 def wrong(name: str, tool: str, folder: Path, acks: bytes = b"") -> str | None:
@@ -428,8 +438,8 @@ def wrong(name: str, tool: str, folder: Path, acks: bytes = b"") -> str | None:
     for key, value in promises:
         held = items.get(key)
         if held != value:
-            there = "it is gone" if held is None else f"it is '{held.decode(errors='replace')}'"
-            return f"'{key.decode()} {value.decode()}' was promised, and {there}"
+            there = "it is gone" if held is None else f"it is '{short(held)}'"
+            return f"'{short(key + b' ' + value)}' was promised, and {there}"
     return None
 
 
