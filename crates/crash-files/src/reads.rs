@@ -1,7 +1,8 @@
-//! What the recovery reads of the folder, by one run of it on the folder as the program left it.
+//! What the recovery reads of the folder, by runs of it where the program had done all, and where the most was pending: a
+//! log is often read only there.
 //!
-//! Left out: names and folders, which a recovery sees in many ways; and what it would read of files that are gone in the
-//! end. Both count as read.
+//! Left out: names and folders, which a recovery sees in many ways; and what it would read of files that were at neither.
+//! Both count as read.
 
 use std::ops::Range;
 
@@ -16,7 +17,11 @@ pub struct RecoveryReads(FxHashMap<Inode, Vec<Range<u64>>>);
 
 impl RecoveryReads {
     pub fn new(files: impl IntoIterator<Item = (Inode, Vec<Range<u64>>)>) -> RecoveryReads {
-        let apart = |(inode, mut ranges): (Inode, Vec<Range<u64>>)| {
+        let mut all: FxHashMap<Inode, Vec<Range<u64>>> = FxHashMap::default();
+        for (inode, ranges) in files {
+            all.entry(inode).or_default().extend(ranges);
+        }
+        for ranges in all.values_mut() {
             ranges.sort_by_key(|range| range.start);
             ranges.dedup_by(|next, before| {
                 let touches = next.start <= before.end;
@@ -25,9 +30,8 @@ impl RecoveryReads {
                 }
                 touches
             });
-            (inode, ranges)
-        };
-        RecoveryReads(files.into_iter().map(apart).collect())
+        }
+        RecoveryReads(all)
     }
 
     /// Whether it may tell an effect's being there from its absence.
@@ -56,7 +60,11 @@ mod tests {
 
     #[test]
     fn what_is_read_is_seen_and_nothing_beside_it() {
-        let reads = RecoveryReads::new([(1, vec![600..700, 0..10, 650..1024]), (2, Vec::new())]);
+        let reads = RecoveryReads::new([
+            (1, vec![600..700, 0..10]),
+            (2, Vec::new()),
+            (1, vec![650..1024]),
+        ]);
         let sees = |inode, offset, length| {
             reads.see(&Effect {
                 operation: 0,

@@ -20,6 +20,7 @@ use crate::image_order::ImageOrder;
 use crate::model::Model;
 use crate::places::{CallSite, keys, place, places};
 use crate::question::Question;
+use crate::reads::RecoveryReads;
 use crate::recording::tracing::{Run, record};
 use crate::recording::{Fault, RecordedRun};
 use crate::search::begin::{begin, nothing, nothing_sure, recorded_badly};
@@ -187,7 +188,7 @@ fn search(
     case.trial
         .learn_time(undisturbed, question.options.time_limit);
     found.start = start;
-    let reads = std::mem::take(&mut found.reads);
+    let reads = RecoveryReads::new(std::mem::take(&mut found.reads));
     let case: &Case = case;
     let search = Search::new(case, keys(places), (start, refusal), found);
     let operations = &case.recording.operations;

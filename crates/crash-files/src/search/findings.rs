@@ -1,13 +1,15 @@
 //! What a search found.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashSet;
 use sardonyx_crash_test::verdict::Doubt;
 
 use crate::file_system::FileSystem;
 use crate::image_choice::OperationPart;
 use crate::model::Model;
+use crate::operations::Inode;
 use crate::places::CallSite;
-use crate::reads::RecoveryReads;
 use crate::recording::RecordedRun;
 use crate::search::reduce::Reduced;
 
@@ -44,7 +46,8 @@ pub struct Found {
     pub alone: f64,
     /// The first cut at which the recovery copes with what is sure.
     pub start: Option<u32>,
-    pub reads: RecoveryReads,
+    /// The bytes of files that the recovery read in runs that were followed.
+    pub(crate) reads: Vec<(Inode, Vec<Range<u64>>)>,
     pub doubts: Vec<Doubt>,
     pub rests_on: Vec<String>,
     pub notes: Vec<String>,
