@@ -34,13 +34,17 @@ MACHINE = (
     "debootstrap",
     "fio",
     "google-chrome",
+    "initdb",
     "mke2fs",
     "nbdcopy",
     "nbdinfo",
     "nbdkit",
     "nbdsh",
+    "postgres",
     "qemu-img",
     "qemu-x86_64",
+    "redis-cli",
+    "redis-server",
     "sqlite3",
 )
 

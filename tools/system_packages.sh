@@ -17,6 +17,10 @@ all aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
 all /usr/aarch64-linux-gnu/lib/libc.so libc6-dev-arm64-cross
 all qemu-aarch64 qemu-user
 all borg borgbackup
+all redis-server redis-server
+all /usr/include/lmdb.h liblmdb-dev
+all /usr/include/leveldb/c.h libleveldb-dev
+all /usr/include/rocksdb/c.h librocksdb-dev
 all debootstrap debootstrap'
 PATH=$PATH:/sbin:/usr/sbin
 missing=$(echo "$needed" | while read -r who shows package; do

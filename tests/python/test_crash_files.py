@@ -293,6 +293,37 @@ def test_a_green_answer_says_what_it_rests_on(endings: Path, tmp_path: Path) -> 
     assert status == 0 and "the program syncs nothing" in " ".join(out.split())
 
 
+#: The second promise has something durable behind it; a value is overwritten before its sync.
+HOLLOW = """
+import os, sys
+os.chdir(sys.argv[1])
+f, g = (os.open(name, os.O_CREAT | os.O_WRONLY) for name in "fg")
+os.pwrite(f, b"a" * 512, 0)
+os.write(1, b"first\\n")
+os.pwrite(f, b"b" * 512, 0)
+os.pwrite(g, b"c" * 512, 0)
+os.fsync(g)
+os.write(1, b"second\\n")
+"""
+
+
+@pytest.mark.machine
+def test_a_green_answer_says_which_promises_and_values_it_does_not_test(tmp_path: Path) -> None:
+    place = tmp_path / "d"
+    place.mkdir()
+    program = [sys.executable, "-c", HOLLOW, str(place)]
+    line = ["crash-test", "files", "--files", str(place), "--recover", "sh -c 'cat {dir}/* {acks}'"]
+    status, out, err = ended(*line, "--ok", "1", "--json", str(tmp_path / "j"), "--", *program)
+    assert status == 0, err
+    untested = json.loads((tmp_path / "j").read_text())["untested"]
+    assert (untested["acknowledgements"], untested["not_durable"]) == (2, 1), untested
+    assert untested["not_durable_at"] == ["<string>:6"]
+    assert (untested["sectors"], untested["overwritten"], untested["mapped"]) == (3, 1, 0)
+    said = " ".join(out.split())
+    assert "1 of 2 acknowledgements came when nothing done since the one before" in said
+    assert "1 of 3 written sectors were overwritten before they were durable" in said
+
+
 #: Two files, of which one or both lack their sync: in a script, and in Go.
 TWO = """
 import os, sys
@@ -391,6 +422,20 @@ def test_two_faults_in_go_are_two_causes_with_their_lines(
         # What was inlined hides the line that called it; the line that called that is shown then.
         faulty |= {f"main.go:{number}" for number, line in marked if "(os.Args[1])" in line}
     assert len(named) == 2 and (named <= faulty if stripped else named == faulty)
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize(("platform", "status"), [("ext4-ordered", 0), ("xfs", 1)])
+def test_a_file_that_is_moved_in_has_its_data_before_its_name(
+    platform: str, status: int, tmp_path: Path
+) -> None:
+    place = folder(tmp_path / "d")
+    (tmp_path / "new").write_text("new\n")
+    program = f"mv -f {tmp_path}/new {place}/f"
+    check = "grep -qx -e old -e new {dir}/f"
+    found = search(place, check, program, "--platform", platform)
+    assert found["status"] == status, found["causes"]
+    assert not any(cause["in_order"] for cause in found["causes"])
 
 
 @pytest.mark.machine

@@ -1,17 +1,15 @@
-"""Crash tests of servers, by what their clients were told; ready-made checks of real programs."""
+"""Crash tests of servers, by what their clients were told; faults of git, by their causes."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sardonyx.crash_tests import ready_made
 from sardonyx.crash_tests.served import served
 from test_cli_hostile import ended
 
@@ -85,82 +83,6 @@ def test_a_server_that_ends_too_early_fails_the_run() -> None:
     words = served(["sleep", "98"], "echo told; exit 3", None, None)
     ran = subprocess.run(words, capture_output=True, timeout=60, check=False)
     assert (ran.returncode, ran.stdout) == (3, b"told\n")
-
-
-@pytest.mark.machine
-@pytest.mark.skipif(shutil.which("sqlite3") is None, reason="there is no sqlite3 here")
-@pytest.mark.parametrize(("synchronous", "status"), [("FULL", 0), ("OFF", 1)])
-def test_sqlite_is_checked_by_a_ready_made_check(
-    synchronous: str, status: int, tmp_path: Path
-) -> None:
-    place = tmp_path / "d"
-    place.mkdir()
-    with sqlite3.connect(place / "a.db") as database:
-        database.execute("CREATE TABLE t (n INTEGER PRIMARY KEY, text)")
-        database.executemany("INSERT INTO t (text) VALUES (?)", [("x" * 900,)] * 8)
-    row = f"INSERT INTO t (text) VALUES ('{'y' * 900}');"
-    script = f"PRAGMA synchronous={synchronous}; BEGIN; {row * 5} COMMIT;"
-    found = search(place, "--check", "sqlite", "--", "sqlite3", str(place / "a.db"), script)
-    assert found["status"] == status, found
-
-
-@pytest.mark.machine
-@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
-@pytest.mark.parametrize(("fsync", "status"), [("all", 0), ("none", 1)])
-def test_git_is_checked_by_a_ready_made_check(fsync: str, status: int, tmp_path: Path) -> None:
-    place = tmp_path / "d"
-    place.mkdir()
-    git = "git -c user.name=a -c user.email=b -c core.fsyncMethod=fsync -c core.fsync=" + fsync
-    subprocess.run(["git", "init", "-q", str(place)], check=True)
-    script = tmp_path / "commit.sh"
-    script.write_text(
-        f"cd {place}\nfor n in 1 2; do\n    echo $n > f\n    {git} add f\n"
-        f"    {git} commit -q -m c$n\ndone\n"
-    )
-    found = search(place, "--check", "git", "--", "sh", str(script))
-    assert found["status"] == status, found
-
-
-@pytest.mark.parametrize("check", ready_made.CHECKS)
-def test_a_check_that_has_nothing_to_look_at_is_no_green_answer(check: str, tmp_path: Path) -> None:
-    place = tmp_path / "d"
-    place.mkdir()
-    words = ("--check", check, "--budget", "5s", "--", "sh", "-c", f"echo a > {place}/f")
-    status, _, err = ended("crash-test", "files", "--files", str(place), *words)
-    assert status == 2
-    assert f"--check {check}: the program leaves no" in err
-
-
-def test_ready_made_checks_tell_what_is_wrong(tmp_path: Path) -> None:
-    assert ready_made.sqlite(tmp_path) is None
-    with sqlite3.connect(tmp_path / "a.db") as database:
-        database.execute("CREATE TABLE t (n)")
-        database.executemany("INSERT INTO t VALUES (?)", [("x" * 500,)] * 50)
-    assert ready_made.sqlite(tmp_path) is None
-    whole = (tmp_path / "a.db").read_bytes()
-    (tmp_path / "a.db").write_bytes(whole[:4096] + bytes(4096) + whole[8192:])
-    assert "a.db" in (ready_made.sqlite(tmp_path) or "")
-    (tmp_path / "a.db").write_bytes(bytes(100) + whole[100:])
-    assert "not a database" in (ready_made.sqlite(tmp_path) or "")
-
-
-@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
-def test_the_check_of_git_reads_objects_and_the_index(tmp_path: Path) -> None:
-    place = tmp_path / "r"
-    subprocess.run(["git", "init", "-q", str(place)], check=True)
-    assert ready_made.git(tmp_path) is None
-    (place / "f").write_text("f\n")
-    subprocess.run(["git", "-C", str(place), "add", "f"], check=True)
-    assert ready_made.git(tmp_path) is None
-    index = place / ".git" / "index"
-    held = index.read_bytes()
-    index.write_bytes(b"")
-    assert "index" in (ready_made.git(tmp_path) or "")
-    index.write_bytes(held)
-    (loose,) = (place / ".git" / "objects").glob("??/*")
-    loose.chmod(0o644)
-    loose.write_bytes(b"")
-    assert "fsck" in (ready_made.git(tmp_path) or "")
 
 
 @pytest.mark.machine

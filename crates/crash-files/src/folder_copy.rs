@@ -144,7 +144,8 @@ impl ImageCopy for FolderCopy<'_> {
     }
 
     fn files(&self, tree: &FileTree) -> Vec<PathBuf> {
-        tree.files(&self.folder)
+        let files = tree.files();
+        files.map(|(_, path)| self.folder.join(path)).collect()
     }
 
     fn damage(&mut self, tree: &FileTree, form: u32, folder: &Path) -> Result<Vec<PathBuf>> {

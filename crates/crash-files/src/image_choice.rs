@@ -5,8 +5,8 @@ use rand_chacha::ChaCha8Rng;
 use rustc_hash::FxHashMap;
 use sardonyx_crash_test::images::Given;
 
+use crate::image_order::ImageOrder;
 use crate::model::{Class, Model};
-use crate::operations::Operation;
 
 #[derive(Clone, Debug)]
 pub struct FolderImage {
@@ -136,36 +136,30 @@ impl<'a> Choice<'a> {
 /// All images, in the order in which they are tried.
 pub struct ImagePlan<'a> {
     model: &'a Model,
-    operations: &'a [Operation],
+    order: ImageOrder,
     stale: bool,
     random: ChaCha8Rng,
 }
 
 /// The names of the passes; the last is repeated.
-pub const PASSES: [&str; 4] = [
+pub const PASSES: [&str; 5] = [
     "all and nothing",
     "one left out, one alone",
     "beginnings and torn writes",
+    "what the recovery does not read",
     "drawn",
 ];
+/// The passes before this one try what the recovery reads; this one has all that they leave out.
+const UNREAD: usize = 3;
 
 impl<'a> ImagePlan<'a> {
-    pub fn new(
-        model: &'a Model,
-        operations: &'a [Operation],
-        stale: bool,
-        seed: u64,
-    ) -> ImagePlan<'a> {
+    pub fn new(model: &'a Model, order: ImageOrder, stale: bool, seed: u64) -> ImagePlan<'a> {
         ImagePlan {
             model,
-            operations,
+            order,
             stale,
             random: ChaCha8Rng::seed_from_u64(seed),
         }
-    }
-
-    fn cuts(&self) -> u32 {
-        self.operations.len() as u32 + 1
     }
 
     /// The cut at a position of a pass: cuts that are far apart come first.
@@ -173,7 +167,7 @@ impl<'a> ImagePlan<'a> {
         let mut left = at;
         for round in 0..STRIDE {
             let offset = round.reverse_bits() >> (32 - STRIDE.ilog2());
-            let count = self.cuts().saturating_sub(offset).div_ceil(STRIDE);
+            let count = self.order.cuts().saturating_sub(offset).div_ceil(STRIDE);
             if left < count {
                 return offset + left * STRIDE;
             }
@@ -184,8 +178,8 @@ impl<'a> ImagePlan<'a> {
 
     /// Offers the images of a pass until there are enough. Returns whether it came to its end.
     pub fn pass(&mut self, pass: usize, give: &mut dyn FnMut(FolderImage) -> Given) -> bool {
-        for at in 0..self.cuts() {
-            for image in self.at_cut(pass, self.cut(at)) {
+        for at in 0..self.order.cuts() {
+            for image in self.in_order(pass, self.cut(at)) {
                 if give(image) == Given::Enough {
                     return false;
                 }
@@ -195,11 +189,29 @@ impl<'a> ImagePlan<'a> {
     }
 
     /// The images of a cut in a pass, those of [`PASSES`].
+    fn in_order(&mut self, pass: usize, cut: u32) -> Vec<FolderImage> {
+        let fresh = self.order.is_fresh(cut);
+        match pass {
+            ..UNREAD if fresh => self.at_cut(pass, cut, Some(true)),
+            ..UNREAD => Vec::new(),
+            UNREAD if fresh => {
+                let rest = 1..UNREAD;
+                rest.flat_map(|pass| self.at_cut(pass, cut, Some(false)))
+                    .collect()
+            }
+            UNREAD => (0..UNREAD)
+                .flat_map(|pass| self.at_cut(pass, cut, None))
+                .collect(),
+            _ => self.at_cut(pass, cut, None),
+        }
+    }
+
+    /// The images of a cut by one of the ways, with parts that the recovery reads or not, or any.
     ///
     /// A part is left out of all with what needs it, or put alone with what it needs, so that a journal's rules hold. Stale
     /// blocks can only show where data is missing; a write is torn in the middle, and loses its end, its beginning, or one
     /// part between.
-    fn at_cut(&mut self, pass: usize, cut: u32) -> Vec<FolderImage> {
+    fn at_cut(&mut self, pass: usize, cut: u32, read: Option<bool>) -> Vec<FolderImage> {
         let optional = self.model.optional(cut);
         let mut found = Vec::new();
         let mut add = |choice: &Choice<'_>, stale| {
@@ -210,13 +222,18 @@ impl<'a> ImagePlan<'a> {
             });
         };
         let choose = |all| Choice::new(self.model, &optional, all);
+        let wanted = || {
+            let mut parts = parts(self.model, &optional);
+            parts.retain(|part| read.is_none_or(|read| self.order.sees_any(&part.1) == read));
+            parts
+        };
         match pass {
             0 => {
                 add(&choose(true), false);
                 add(&choose(false), false);
             }
             1 => {
-                for (_, effects) in some_parts(self.model, &optional, &mut self.random) {
+                for (_, effects) in some_parts(wanted(), optional.len(), &mut self.random) {
                     let mut missing = choose(true);
                     missing.set(&effects, false);
                     missing.drop_needy();
@@ -231,10 +248,8 @@ impl<'a> ImagePlan<'a> {
                 }
             }
             2 => {
-                for (number, (part, effects)) in some_parts(self.model, &optional, &mut self.random)
-                    .into_iter()
-                    .enumerate()
-                {
+                let some = some_parts(wanted(), optional.len(), &mut self.random);
+                for (number, (part, effects)) in some.into_iter().enumerate() {
                     let mut prefix = choose(false);
                     let end = self.model.of_operation[part.0 as usize].end;
                     let until = optional.partition_point(|&number| number < end);
@@ -268,12 +283,9 @@ impl<'a> ImagePlan<'a> {
     }
 }
 
-/// The last parts, and some of the parts before.
-fn some_parts(model: &Model, optional: &[u32], random: &mut impl Rng) -> Vec<Part> {
-    let mut parts = parts(model, optional);
-    let most = PARTS
-        .min(EFFECTS / (2 * OF_PART * optional.len().max(1)))
-        .max(1);
+/// The last of the wanted parts, and some of those before.
+fn some_parts(mut parts: Vec<Part>, optional: usize, random: &mut impl Rng) -> Vec<Part> {
+    let most = PARTS.min(EFFECTS / (2 * OF_PART * optional.max(1))).max(1);
     while parts.len() > most * 2 {
         let early = parts.len() - most;
         parts.swap_remove(random.random_range(0..early));
@@ -301,4 +313,65 @@ fn drawn<'a>(mut choice: Choice<'a>, random: &mut impl Rng) -> Choice<'a> {
         false => choice.drop_needy(),
     }
     choice
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    use crate::file_system::FileSystem;
+    use crate::operations::{Act, Operation};
+    use crate::reads::RecoveryReads;
+    use crate::tree::{FileNode, FileTree};
+
+    /// Two files, of which the recovery reads the first, each written, and then the first again.
+    fn recorded() -> (Model, Vec<Operation>) {
+        let mut tree = FileTree::empty();
+        let operation = |inode, offset| Operation {
+            act: Act::Write {
+                inode,
+                offset,
+                data: vec![1; 8],
+            },
+            shown: String::new(),
+            path: String::new(),
+            command: 0,
+            thread: 0,
+            site: 0,
+        };
+        for _ in 0..2 {
+            tree.add(FileNode::empty_file(), 0o644);
+        }
+        let operations: Vec<Operation> = [(1, 0), (2, 0), (2, 8), (1, 512)]
+            .map(|(inode, offset)| operation(inode, offset))
+            .into();
+        let platform = FileSystem::named("strict").unwrap();
+        (Model::new(&tree, &operations, platform), operations)
+    }
+
+    /// The images of some passes, each once.
+    fn images(model: &Model, order: ImageOrder, passes: &[usize]) -> BTreeSet<(u32, Vec<u32>)> {
+        let mut plan = ImagePlan::new(model, order, false, 1);
+        let mut found = BTreeSet::new();
+        for &pass in passes {
+            plan.pass(pass, &mut |image| {
+                found.insert((image.cut, image.present));
+                Given::Taken
+            });
+        }
+        found
+    }
+
+    #[test]
+    fn what_the_recovery_reads_comes_first_and_nothing_is_left_out() {
+        let (model, operations) = recorded();
+        let reads = RecoveryReads::new([(1, vec![0..4096]), (2, Vec::new())]);
+        let order = || ImageOrder::new(&model, &operations, (&reads, false));
+        let all = images(&model, ImageOrder::of_all(&model), &[0, 1, 2, UNREAD]);
+        let first = images(&model, order(), &[0, 1, 2]);
+        assert!(first.len() < all.len(), "{first:?}");
+        assert!(first.iter().all(|(cut, _)| [0, 1, 4].contains(cut)));
+        assert_eq!(images(&model, order(), &[0, 1, 2, UNREAD]), all);
+    }
 }

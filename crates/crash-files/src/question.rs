@@ -35,6 +35,9 @@ pub struct Question {
     /// Seconds that the program may run.
     #[serde(default = "defaults::fifty")]
     pub record_limit: f64,
+    /// Whether images that differ in what the recovery reads come first, or all in one order.
+    #[serde(default = "defaults::yes")]
+    pub reads_first: bool,
     /// Whether syncs and writes are made to fail too, one in a run.
     #[serde(default)]
     pub errors: bool,
@@ -49,6 +52,10 @@ mod defaults {
 
     pub(super) fn ordered() -> String {
         "ext4-ordered".to_owned()
+    }
+
+    pub(super) fn yes() -> bool {
+        true
     }
 
     pub(super) fn fifty() -> f64 {

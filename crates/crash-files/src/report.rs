@@ -14,6 +14,7 @@ use crate::operations::{Act, Operation};
 use crate::places::CallSite;
 use crate::search::findings::{Cause, Explored};
 use crate::search::reduce::Reduced;
+use crate::untested::untested;
 
 const NAMED: usize = 2;
 
@@ -42,6 +43,7 @@ pub fn report(explored: &Explored) -> Value {
     let ending = verdict::told(violations(explored) + more > 0, &explored.found.doubts);
     extend(&mut told, ending);
     told["coverage"] = json!(coverage(explored));
+    told["untested"] = json!(untested(explored));
     told["causes"] = causes.into();
     told["errors"] = errors.into();
     told
@@ -116,6 +118,7 @@ fn one_report(explored: &Explored) -> Value {
         "violations": found.violations,
         "unreduced": found.unreduced,
         "first_violation_s": found.causes.iter().map(|cause| cause.seconds).min_by(f64::total_cmp),
+        "first_violation_images": found.first_violation,
         "rests_on": found.rests_on,
         "causes": causes.iter().map(|cause| shown(explored, cause)).collect::<Vec<_>>(),
     });

@@ -172,6 +172,13 @@ impl FileTree {
         }
     }
 
+    pub fn has(&self, name: &Name) -> bool {
+        match &self.nodes[name.folder as usize] {
+            FileNode::Folder(entries) => entries.contains_key(&name.name),
+            _ => false,
+        }
+    }
+
     /// Does an operation, as if nothing were cut.
     pub fn apply(&mut self, act: &Act) {
         let mut enter = |name: &Name, target| self.enter(name.folder, &name.name, target);
@@ -234,11 +241,11 @@ impl FileTree {
         tree
     }
 
-    pub fn files(&self, place: &Path) -> Vec<PathBuf> {
+    /// All files that have a name, each with a path.
+    pub fn files(&self) -> impl Iterator<Item = (Inode, String)> {
         let files =
             (0..self.nodes.len()).filter(|&one| matches!(self.nodes[one], FileNode::File(_)));
-        let paths = files.filter_map(|inode| self.path(inode as Inode));
-        paths.map(|path| place.join(path)).collect()
+        files.filter_map(|inode| Some((inode as Inode, self.path(inode as Inode)?)))
     }
 
     /// A path that leads to an inode, if one does.

@@ -5,11 +5,14 @@ What happens in between is native (crates/crash-files); docs/crash/files.md expl
 
 from __future__ import annotations
 
+import ctypes.util
 import json
+import os
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +44,8 @@ from sardonyx.runs.scheduler import Watch
 #: People are shown this many causes, and operations of each; --verbose and the JSON have all.
 SHOWN = 5
 OPERATIONS = 3
+#: Where Debian has a server's programs, which are not in PATH.
+POSTGRES = "/usr/lib/postgresql/*/bin"
 #: A line of calls has this many characters at most, if not all are to be shown.
 WIDTH = 100
 
@@ -62,7 +67,8 @@ def answer(asked: CrashTestFiles, watch: Watch | None) -> Answer:
         acks_socket=asked.acks_socket,
         record_limit=asked.record_limit,
     )
-    recover = ready_made(asked.check) if asked.check else asked.recover
+    check, _, acks = (asked.check or "").partition(" ")
+    recover = ready_made(check, acks) if check else asked.recover
     if asked.list or recover is None:
         found = found_by(question, watch)
         return answered("crash-test files", found, found["notes"])
@@ -71,7 +77,7 @@ def answer(asked: CrashTestFiles, watch: Watch | None) -> Answer:
     )
     baseline = check_targets(asked)
     found = found_by(question, watch)
-    check_looked_at(asked.check, asked.files)
+    check_looked_at(check, asked.files)
     for cause in found["causes"]:
         cause["replay"] = replay(asked.keep, recover, cause["kept"])
     accept(found, baseline)
@@ -79,19 +85,32 @@ def answer(asked: CrashTestFiles, watch: Watch | None) -> Answer:
     return reported(answer, asked)
 
 
-def check_looked_at(name: str | None, folder: Path) -> None:
+def check_looked_at(name: str, folder: Path) -> None:
     """An error if the program has left nothing that a ready-made check looks at."""
-    if name is None:
-        return
-    what, find = checks.LOOKED_AT[name]
-    if next(find(folder), None) is None:
-        told = f"--check {name}: the program leaves no {what} in {folder}"
+    if name and next(checks.CHECKS[name].find(folder), None) is None:
+        told = f"--check {name}: the program leaves no {checks.CHECKS[name].what} in {folder}"
         raise _core.SardonyxError(f"{told}; name the folder that has one, or give --recover")
 
 
-def ready_made(name: str) -> str:
-    """The command of a ready-made check."""
-    return shlex.join([sys.executable, "-I", "-S", checks.__file__, name, "{dir}"])
+def ready_made(name: str, acks: str) -> str:
+    """The command of a ready-made check; an error if what it asks is not installed."""
+    check = checks.CHECKS[name]
+    if acks and not check.keyed:
+        raise _core.SardonyxError(
+            f"--check '{name} {acks}': holds nothing to what was printed; give --check {name}"
+        )
+    if check.tool.startswith("lib"):
+        tool = ctypes.util.find_library(check.tool.removeprefix("lib"))
+    else:
+        places = [os.environ.get("PATH", os.defpath), *sorted(glob(POSTGRES), reverse=True)]
+        tool = shutil.which(check.tool, path=os.pathsep.join(places)) if check.tool else "-"
+    if tool is None:
+        raise _core.SardonyxError(
+            f"--check {name}: there is no {check.tool}; on Debian: apt-get install {check.package}"
+        )
+    return shlex.join(
+        [sys.executable, "-I", "-S", checks.__file__, name, tool, "{dir}", *filter(None, [acks])]
+    )
 
 
 def recovery(command: str) -> tuple[str, ...]:
@@ -212,8 +231,30 @@ def tell(people: Console, found: Answer) -> None:
         people.print(Text(found["verdict"], style="green"))
         show_basis(people, found)
         show_coverage(people, found["coverage"], "change or sync files")
+        for line in untested(found["untested"]):
+            people.print(line, soft_wrap=True)
     else:
         _show_causes(people, found, verbose=bool(found.shown))
+
+
+def untested(counts: Mapping[str, Any]) -> Iterator[str]:
+    """What an answer without a violation does not rest on."""
+    if counts["not_durable"]:
+        shown = ", ".join(counts["not_durable_at"][:SHOWN])
+        yield (
+            f"{counts['not_durable']:,} of {counts['acknowledgements']:,} acknowledgements came "
+            f"when nothing done since the one before was durable: {shown}"
+        )
+    if counts["overwritten"]:
+        yield (
+            f"{counts['overwritten']:,} of {counts['sectors']:,} written sectors were overwritten "
+            "before they were durable: no cut has to leave their first values"
+        )
+    if counts["mapped"]:
+        yield (
+            f"{counts['mapped']:,} operations are stores to mapped files: values that were "
+            "overwritten before the next operation are not known"
+        )
 
 
 def _show_causes(people: Console, found: dict[str, Any], *, verbose: bool) -> None:

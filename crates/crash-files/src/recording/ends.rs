@@ -93,27 +93,37 @@ impl Recorder {
         self.start.add(node, metadata.mode());
         self.inodes.insert(identity(&metadata), inode);
         let name = name.clone();
-        self.push(thread, begun, Act::Create { name, inode });
-        // A file that is moved in from elsewhere brings its contents.
-        self.grown |= kind.is_file() && metadata.len() > MOST_BYTES;
-        if kind.is_file()
-            && !self.grown
-            && metadata.len() > 0
-            && let Ok(content) =
-                File::open(path).and_then(|f| FileContent::read(&f, metadata.len(), &|| true))
-        {
-            let data = content.bytes();
-            let offset = 0;
-            self.push(
-                thread,
-                begun,
-                Act::Write {
-                    inode,
-                    offset,
-                    data,
-                },
-            );
+        let length = metadata.len();
+        self.grown |= kind.is_file() && length > MOST_BYTES;
+        if !kind.is_file() || self.grown || length == 0 {
+            self.push(thread, begun, Act::Create { name, inode });
+            return;
         }
+        // A file that comes in from elsewhere has its contents before its name.
+        self.note("a file came in from elsewhere; that it was synced there is not recorded");
+        let content = File::open(path).and_then(|f| FileContent::read(&f, length, &|| true));
+        let (data, offset) = (content.unwrap_or_default().bytes(), 0);
+        let write = Act::Write {
+            inode,
+            offset,
+            data,
+        };
+        self.push(thread, begun, write);
+        let elsewhere = Name {
+            folder: name.folder,
+            name: "(elsewhere)".into(),
+        };
+        let replaces = self.tree.has(&name);
+        let act = match begun.shown.starts_with("rename") {
+            true => Act::Rename {
+                from: elsewhere,
+                to: name,
+                inode,
+                replaces,
+            },
+            false => Act::Create { name, inode },
+        };
+        self.push(thread, begun, act);
     }
 
     fn wrote(

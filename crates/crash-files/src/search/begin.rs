@@ -1,20 +1,22 @@
 //! What comes before images are tried: whether the recording says anything, the recovery without a cut, and the first cut
 //! at which it copes.
 
+use std::ops::Range;
 use std::path::Path;
 use std::time::Instant;
 
-use sardonyx_crash_test::Result;
 use sardonyx_crash_test::recovery::damage::FORMS;
 use sardonyx_crash_test::recovery::ending::Ended;
 use sardonyx_crash_test::verdict::{self, Doubt, Reason};
+use sardonyx_crash_test::{CrashTestError, Result};
 
 use crate::folder_copy::{Case, Worker};
 use crate::image_choice::FolderImage;
-use crate::operations::Operation;
+use crate::operations::{Inode, Operation};
 use crate::question::Question;
 use crate::recording::RecordedRun;
 use crate::search::findings::Found;
+use crate::tree::FileTree;
 
 /// The recovery is tried at this many cuts until it first copes.
 const STARTS: usize = 500;
@@ -39,12 +41,48 @@ pub(crate) fn begin(
     };
     match doubt {
         Some(doubt) => Ok(Err(doubt)),
-        None => Ok(Ok(first_success(case, &mut worker)?)),
+        None => {
+            let begun = first_success(case, &mut worker)?;
+            if let (Some(start), None) = (begun.1, alone) {
+                busiest(case, &mut worker, start, found)?;
+            }
+            Ok(Ok(begun))
+        }
     }
 }
 
-/// Runs the recovery on the folder as the program left it, and takes its time. Returns what is wrong if it fails, or
-/// looks at nothing.
+/// Sees what the recovery reads at the cut, from one on, where most effects are pending.
+fn busiest(case: &Case, worker: &mut Worker<'_>, start: u32, found: &mut Found) -> Result<()> {
+    let model = &case.model;
+    let mut pending = 0;
+    let changes = (1..).zip(model.of_operation.iter().zip(&model.made_sure));
+    let pending = changes.map(|(cut, (begun, sure))| {
+        pending += begun.len();
+        pending -= sure.len();
+        (pending, std::cmp::Reverse(cut))
+    });
+    let busiest = pending.filter(|(_, cut)| cut.0 >= start).max();
+    let Some((_, std::cmp::Reverse(cut))) = busiest else {
+        return Ok(());
+    };
+    let tree = worker.tree(&case.whole(cut));
+    match worker.bench.opened(&tree, case.acked(cut)) {
+        Err(CrashTestError::Late) => {} // it is only about the order of images
+        opened => found.reads.extend(read_files(&tree, opened?.read)),
+    }
+    Ok(())
+}
+
+/// The bytes that were read of each file of a tree.
+fn read_files(
+    tree: &FileTree,
+    read: Vec<Vec<Range<u64>>>,
+) -> impl Iterator<Item = (Inode, Vec<Range<u64>>)> {
+    tree.files().map(|(inode, _)| inode).zip(read)
+}
+
+/// Runs the recovery on the folder as the program left it, takes its time, and sees what it reads. Returns what is wrong
+/// if it fails, or looks at nothing.
 fn undisturbed(
     case: &Case,
     worker: &mut Worker<'_>,
@@ -67,6 +105,7 @@ fn undisturbed(
         ))));
     }
     let opened = bench.opened(&tree, acked)?;
+    found.reads.extend(read_files(&tree, opened.read));
     if opened.acks == Some(false) {
         found.rests_on.push(verdict::ACKS_UNREAD.to_owned());
     }

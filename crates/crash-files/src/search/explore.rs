@@ -16,9 +16,11 @@ use sardonyx_crash_test::{CrashTestError, Result};
 use crate::file_system::{ALL, FileSystem};
 use crate::folder_copy::{Case, Worker};
 use crate::image_choice::ImagePlan;
+use crate::image_order::ImageOrder;
 use crate::model::Model;
 use crate::places::{CallSite, keys, place, places};
 use crate::question::Question;
+use crate::reads::RecoveryReads;
 use crate::recording::tracing::{Run, record};
 use crate::recording::{Fault, RecordedRun};
 use crate::search::begin::{begin, nothing, nothing_sure, recorded_badly};
@@ -186,11 +188,17 @@ fn search(
     case.trial
         .learn_time(undisturbed, question.options.time_limit);
     found.start = start;
+    let reads = RecoveryReads::new(std::mem::take(&mut found.reads));
     let case: &Case = case;
     let search = Search::new(case, keys(places), (start, refusal), found);
     let operations = &case.recording.operations;
     let (stale, seed) = (platform.shows_stale, question.options.seed);
-    let plan = ImagePlan::new(&case.model, operations, stale, seed);
+    let held_to = case.trial.recovery.wants_acks();
+    let order = match question.reads_first {
+        true => ImageOrder::new(&case.model, operations, (&reads, held_to)),
+        false => ImageOrder::of_all(&case.model),
+    };
+    let plan = ImagePlan::new(&case.model, order, stale, seed);
     let mut found = search.all(plan, question.options.workers(), folder, tell)?;
     let doubts = doubts(&found, case.trial.recovery.wants_acks());
     found.doubts.extend(doubts);

@@ -1,11 +1,14 @@
 //! What a search found.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashSet;
 use sardonyx_crash_test::verdict::Doubt;
 
 use crate::file_system::FileSystem;
 use crate::image_choice::OperationPart;
 use crate::model::Model;
+use crate::operations::Inode;
 use crate::places::CallSite;
 use crate::recording::RecordedRun;
 use crate::search::reduce::Reduced;
@@ -26,6 +29,8 @@ pub struct Found {
     pub images: u64,
     pub cuts: FxHashSet<u32>,
     pub violations: u64,
+    /// The number of images up to the first violation.
+    pub first_violation: Option<u64>,
     pub unreduced: u64,
     /// The number of images that failed in one run and not in another.
     pub flaky: u64,
@@ -41,6 +46,8 @@ pub struct Found {
     pub alone: f64,
     /// The first cut at which the recovery copes with what is sure.
     pub start: Option<u32>,
+    /// The bytes of files that the recovery read in runs that were followed.
+    pub(crate) reads: Vec<(Inode, Vec<Range<u64>>)>,
     pub doubts: Vec<Doubt>,
     pub rests_on: Vec<String>,
     pub notes: Vec<String>,

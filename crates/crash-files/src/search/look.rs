@@ -125,10 +125,11 @@ impl<'a> Search<'a> {
             found.refused += 1;
             return Ok(());
         }
+        let images = found.images;
         drop(found);
         match self.is_known(image, false) {
             true => Ok(()),
-            false => self.explain(worker, image, (&tree, ended)),
+            false => self.explain(worker, image, (&tree, ended), images),
         }
     }
 
@@ -137,12 +138,13 @@ impl<'a> Search<'a> {
         worker.bench.run(tree, self.case.acked(cut), time)
     }
 
-    /// Finds the cause of a failure, and adds it to those that are known.
+    /// Finds the cause of a failure of the last of so many images, and adds it to those that are known.
     fn explain(
         &self,
         worker: &mut Worker<'_>,
         image: &FolderImage,
         failed: (&FileTree, Ended),
+        images: u64,
     ) -> Result<()> {
         let seconds = self.case.trial.clock.passed().as_secs_f64();
         let reduced = self.reduced(worker, image, failed);
@@ -151,12 +153,14 @@ impl<'a> Search<'a> {
             Ok(Some(reduced)) => reduced,
             Ok(None) => return Ok(()),
             Err(e) => {
+                found.first_violation.get_or_insert(images);
                 found.violations += 1;
                 found.unreduced += 1;
                 return Err(e);
             }
         };
         found.violations += 1;
+        found.first_violation.get_or_insert(images);
         let key = |parts: &[OperationPart]| parts.iter().map(|part| self.key(*part)).collect();
         let (early, late) = (key(&reduced.early), key(&reduced.late));
         let same = |cause: &&mut Cause| cause.early == early && cause.late == late;

@@ -1,10 +1,11 @@
-//! The files that a recovery opens besides its copies of the pools, and which copies it opens: seen once, from its
-//! system calls, before anything else.
+//! The files that a recovery opens besides its copies of the pools, which copies it opens, and what it reads of them: seen
+//! once, from its system calls, before anything else.
 //!
 //! Many recoveries run at a time, each on a copy of its own. One that writes to a shared file would disturb the others,
 //! and one that writes to the user's own pool would spoil it.
 
 use std::fs::Metadata;
+use std::ops::Range;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -45,6 +46,8 @@ pub struct Opened {
     pub own: Vec<PathBuf>,
     /// Whether each copy was opened; `None` if the command may not be traced.
     pub copies: Option<Vec<bool>>,
+    /// The bytes of each copy that it asked to read, or mapped.
+    pub read: Vec<Vec<Range<u64>>>,
     /// Whether the file of acknowledgements was opened; `None` if it was not given, or if that cannot be seen.
     pub acks: Option<bool>,
 }
@@ -82,6 +85,7 @@ pub fn opened(
         return told;
     };
     told.copies = Some(vec![false; copies.len()]);
+    told.read = vec![Vec::new(); copies.len()];
     told.acks = acks.map(|_| false);
     let name = |metadata: &Metadata| (metadata.dev(), metadata.ino());
     let names = |path: &&Path| path.metadata().ok().map(|metadata| name(&metadata));
@@ -139,6 +143,11 @@ fn follow(
             // SAFETY: it is stopped and ours.
             unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, process, 0, OPTIONS) };
         } else if signal == AT_CALL {
+            if let Some((file, range)) = reading(process)
+                && let Some(copy) = copy(process, file, copies)
+            {
+                told.read[copy].push(range);
+            }
             if let Some(file) = just_opened(process)
                 && let Ok(metadata) = std::fs::metadata(format!("/proc/{process}/fd/{file}"))
             {
@@ -167,6 +176,35 @@ fn follow(
         // SAFETY: it is stopped and ours.
         unsafe { libc::ptrace(libc::PTRACE_SYSCALL, process, 0, pass) };
     }
+}
+
+/// The copy behind a descriptor.
+fn copy(process: libc::pid_t, file: u64, copies: &[Option<FileName>]) -> Option<usize> {
+    let metadata = std::fs::metadata(format!("/proc/{process}/fd/{file}")).ok()?;
+    let this = Some((metadata.dev(), metadata.ino()));
+    copies.iter().position(|copy| *copy == this)
+}
+
+/// The descriptor from which a call that begins may read, and the bytes.
+fn reading(process: libc::pid_t) -> Option<(u64, Range<u64>)> {
+    let (number, [first, second, third, fourth, fifth, sixth]) = registers::begun(process)?;
+    let some = |from: u64, length: u64| from..from.saturating_add(length);
+    Some(match number {
+        libc::SYS_read => (first, some(position(process, first)?, third)),
+        libc::SYS_readv => (first, position(process, first)?..u64::MAX),
+        libc::SYS_pread64 => (first, some(fourth, third)),
+        libc::SYS_preadv | libc::SYS_preadv2 => (first, fourth..u64::MAX),
+        libc::SYS_mmap if fourth & libc::MAP_ANONYMOUS as u64 == 0 => (fifth, some(sixth, second)),
+        libc::SYS_copy_file_range | libc::SYS_splice => (first, 0..u64::MAX),
+        libc::SYS_sendfile => (second, 0..u64::MAX),
+        _ => return None,
+    })
+}
+
+fn position(process: libc::pid_t, file: u64) -> Option<u64> {
+    let info = std::fs::read_to_string(format!("/proc/{process}/fdinfo/{file}")).ok()?;
+    let position = info.lines().find_map(|line| line.strip_prefix("pos:"))?;
+    position.trim().parse().ok()
 }
 
 /// The descriptor that a system call has just opened, if the process is at the end of such a call.

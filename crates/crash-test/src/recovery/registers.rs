@@ -38,3 +38,24 @@ pub fn call(process: libc::pid_t) -> Option<Call> {
     };
     Some(call)
 }
+
+/// `PTRACE_SYSCALL_INFO_ENTRY`
+const ENTRY: u8 = 1;
+
+/// The call that a stopped process begins, with all its arguments; `None` if it has stopped elsewhere.
+pub fn begun(process: libc::pid_t) -> Option<(libc::c_long, [u64; 6])> {
+    // `struct ptrace_syscall_info`: what kind of stop it is, two addresses, the number, and the arguments.
+    let mut info = [0_u64; 11];
+    // SAFETY: the kernel fills at most as many bytes as it is told that there are.
+    let got = unsafe {
+        libc::ptrace(
+            libc::PTRACE_GET_SYSCALL_INFO,
+            process,
+            size_of_val(&info),
+            info.as_mut_ptr(),
+        )
+    };
+    let kind = info[0].to_ne_bytes()[0];
+    let arguments = info[4..10].try_into().ok()?;
+    (got > 0 && kind == ENTRY).then_some((info[3] as libc::c_long, arguments))
+}

@@ -194,7 +194,8 @@ question! {
         /// The program's recovery and check, with {dir} for the folder and {acks} for what had been printed.
         #[schemars(extend("value" = "CMD"))]
         recover: Option<String>,
-        /// A ready-made check instead: git (fsck and the index) or sqlite (integrity_check), of all that is in the folder.
+        /// A ready-made check of all that is in the folder instead: git, leveldb, lmdb, postgres, redis, rocksdb, sqlite;
+        /// 'redis {acks}' (and those with keys) holds it to lines KEY VALUE that had been printed.
         check: Option<String>,
         /// Only list the operations, with their places.
         list: bool,
@@ -376,6 +377,11 @@ impl Question for CrashTestReplay {
 
 impl Question for CrashTestLint {}
 
+/// Ready-made checks.
+const CHECKS: [&str; 7] = [
+    "git", "leveldb", "lmdb", "postgres", "redis", "rocksdb", "sqlite",
+];
+
 /// What a list of operations has no use for.
 const OF_A_SEARCH: [&str; 16] = [
     "recover",
@@ -416,7 +422,8 @@ impl Question for CrashTestFiles {
         }
         check_memory(self.memory_limit)?;
         if let Some(check) = &self.check {
-            check_known("check", "--check", check, &["git", "sqlite"])?;
+            let name = check.strip_suffix(" {acks}").unwrap_or(check);
+            check_known("check", "--check", name, &CHECKS)?;
         }
         match (&self.recover, &self.check) {
             (Some(_), Some(_)) => {
