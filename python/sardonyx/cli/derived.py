@@ -47,6 +47,7 @@ PAPER = {
     "figure-font": "The size of their type. Default: 8pt.",
 }
 HTML = "Write what is printed as a report, one HTML file."
+NOTES = "Print the notes below tables: what each column means, and what was verified."
 
 
 class Command(click.Command):
@@ -64,6 +65,9 @@ class Command(click.Command):
         for each, text in self.paper.items():
             word = "LENGTH" if "-" in each else "FILE"
             params.append(_option([f"--{each}"], text, word, multiple=each == "figure"))
+        if COMMANDS[name].notes:
+            self.paper = self.paper | {"notes": NOTES}
+            params.append(_option(["--notes"], NOTES, is_flag=True))
         super().__init__(
             name.split()[-1] if name not in GROUPS else OWN,
             params=params,
@@ -98,7 +102,7 @@ class Command(click.Command):
             if name in self.question and _said(ctx, name)
         }
         paper = {each: values[each.replace("-", "_")] for each in self.paper}
-        paper = {each: value for each, value in paper.items() if value not in (None, ())}
+        paper = {each: value for each, value in paper.items() if value not in (None, (), False)}
         run(self.command, self.question, given, values.get("json"), paper)
 
 

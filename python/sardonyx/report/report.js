@@ -65,6 +65,7 @@
   /* The view of a figure that is to be drawn: the chosen one, or the first of those that are left. */
   function viewOf(place, name) {
     const article = place.closest("article"), select = article.querySelector("select[data-for]");
+    if (!plots[name].views.length) throw new Error("it has no view");
     const all = filter.figure(plots[name].views);
     let at = filter.views.get(name) || 0;
     if (!all[at]) at = all.findIndex(Boolean);
