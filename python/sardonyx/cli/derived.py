@@ -164,7 +164,7 @@ def _param(name: str, of: Mapping[str, Any]) -> click.Parameter:
             metavar=of["argument"],
             nargs=-1 if several else 1,
             required="needed" in of,
-            shell_complete=_completing(name),
+            shell_complete=_completing(name, of),
         )
     long = of.get("called", name).replace("_", "-")
     names = [f"--{long}", *([f"-{of['short']}"] if "short" in of else [])]
@@ -185,7 +185,7 @@ def _param(name: str, of: Mapping[str, Any]) -> click.Parameter:
         of.get("description", ""),
         of.get("value") or word or long.rpartition("-")[2].upper(),
         multiple=several,
-        shell_complete=_completing(name),
+        shell_complete=_completing(name, of),
         required="needed" in of,
     )
 
@@ -196,9 +196,12 @@ def _option(
     return click.Option(names, help=" ".join(text.split()), metavar=metavar, **how)
 
 
-def _completing(name: str) -> Any:
+def _completing(name: str, of: Mapping[str, Any]) -> Any:
     def completed(ctx: click.Context, _: click.Parameter, word: str) -> list[CompletionItem]:
-        found = complete.BY_PARAMETER.get(name, complete.nothing)(ctx, word)
+        if name in complete.BY_PARAMETER:
+            found = complete.BY_PARAMETER[name](ctx, word)
+        else:
+            found = [each for each in complete.listed(of) if each.startswith(word)]
         return [CompletionItem(each) for each in found] or [CompletionItem(word, type="file")]
 
     return completed

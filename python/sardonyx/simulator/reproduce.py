@@ -87,11 +87,15 @@ def _reproduced(
         cells = 0 if of is None else of.quick_cells if asked.quick else of.cells
     of_traces = plan.runs.points if isinstance(plan.runs, Simulations) else ()
     known = origin.origin(getattr(point.source, "path", None) for point in of_traces)
+    stages = 2 + bool(of and cells)
+    scheduler.tell(watch, f"stage 1 of {stages}: the paper's runs")
     comparison = Comparison(plan.runs.run(asked.jobs, watch))
+    scheduler.tell(watch, f"stage 2 of {stages}: tables of the paper")
     exhibits = plan.measure(comparison, watch)
     rows = tuple(plan.claims(comparison))
     sample = None
     if of is not None and cells:
+        scheduler.tell(watch, f"stage 3 of {stages}: {cells} cells of what the paper leaves open")
         plain = [run for run in comparison.results.runs if not run.variant]
         sample, found = Sampling(
             of,
