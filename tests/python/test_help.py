@@ -147,7 +147,7 @@ def completed(line: str) -> list[str]:
         ("sardonyx merge run a --kernel linux-", ["linux-6", "linux-4.4"]),
         ("sardonyx merge run a --zeros n", ["no-holes", "none"]),
         ("sardonyx merge generate co", ["cow"]),
-        ("sardonyx trace synth rung-6", ["rung-60"]),
+        ("sardonyx trace synth rung-6", ["rung-60", "rung-66"]),
     ],
 )
 def test_the_shell_completes(line: str, words: list[str]) -> None:

@@ -275,9 +275,11 @@ def _cell(td: Td) -> str:
     small = f"<small>{esc(td.small)}</small>" if td.small else ""
     lines = "".join(f"<li>{esc(line)}</li>" for line in td.listed)
     listed = f"<ul>{lines}</ul>" if td.listed else ""
+    text = _named(td.text, td.as_)
+    text = f'<a href="{esc(td.to)}">{text}</a>' if td.to else text
     return (
         f"<{tag}{scope}{_attribute('class', td.kind)}{number}>{swatch}{_dagger(td.rests)}"
-        f"{_named(td.text, td.as_)}{esc(td.beside)}{small}{listed}</{tag}>"
+        f"{text}{esc(td.beside)}{small}{listed}</{tag}>"
     )
 
 
