@@ -38,6 +38,8 @@ class Line:
     aside: bool = False
     #: Whether an option of its own, or its folder, is for a report.
     page: bool = False
+    #: Whether notes stand below its tables, which ``--notes`` prints.
+    notes: bool = False
 
 
 COMMANDS = {
@@ -48,8 +50,8 @@ COMMANDS = {
     "trace synth": Line("tracing.synth"),
     "trace cut": Line("tracing.cut"),
     "trace mix": Line("tracing.mix"),
-    "compare": Line("simulator.compare", page=True),
-    "report": Line("simulator.report", document=False, page=True),
+    "compare": Line("simulator.compare", page=True, notes=True),
+    "report": Line("simulator.report", document=False, page=True, notes=True),
     "diff": Line("simulator.diff"),
     "cite": Line("simulator.cite"),
     "pack": Line("simulator.pack"),

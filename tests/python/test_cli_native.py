@@ -37,7 +37,7 @@ def sardonyx(
 
 
 def test_reads_are_verified_unless_nobody_wants_to_know(tmp_path: Path) -> None:
-    asked = ("compare", "redis", "--limit", "30000", "--json", "out.json")
+    asked = ("compare", "redis", "--limit", "30000", "--json", "out.json", "--notes")
     said = sardonyx(*asked, where=tmp_path).stdout
     runs = json.loads((tmp_path / "out.json").read_text())["runs"]
     verified, unwritten = (

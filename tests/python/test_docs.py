@@ -83,8 +83,9 @@ def test_drawn_figures_are_well_formed_and_have_words_for_who_cannot_see_them() 
         assert f"pictures/{picture.name}" in shown
 
 
-def test_the_commands_that_answer_questions_are_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("table", "least"), [("questions", 41), ("coming-from", 12)])
+def test_the_commands_of_a_table_are_taken(
+    table: str, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each line is parsed and checked as if it were run."""
     monkeypatch.chdir(tmp_path)
@@ -96,8 +97,8 @@ def test_the_commands_that_answer_questions_are_taken(
         asked.append(whole(command, json.dumps(given)))
 
     monkeypatch.setattr("sardonyx.cli.derived.run", check)
-    rows = (DOCS / "tables/questions.tsv").read_text().splitlines()[1:]
+    rows = (DOCS / f"tables/{table}.tsv").read_text().splitlines()[1:]
     lines = [line for row in rows for line in re.findall(r"`sardonyx ([^`]*)`", row)]
     for line in lines:
         app.main(shlex.split(line), standalone_mode=False)
-    assert len(asked) == len(lines) > 40
+    assert len(asked) == len(lines) >= least

@@ -59,6 +59,36 @@ def test_of_equals_the_smallest_is_built(tmp_path: Path) -> None:
     assert exploration(tmp_path)._fronts([large, small])[0] == [small]
 
 
+def sampled(size: int, *ipc: float) -> Tried:
+    values = list(ipc) * (study.SAMPLES // len(ipc))
+    candidate = Candidate("esd", (("a.bytes", size),))
+    return Tried(candidate, 0, {"ipc": sum(ipc) / len(ipc)}, {}, samples={"ipc": values})
+
+
+def test_near_ties_are_told_by_their_differences(tmp_path: Path) -> None:
+    best, tied, worse, same = (
+        sampled(64 * K, 1.0, 2.0), sampled(48 * K, 1.1, 1.8), sampled(8 * K, 0.9, 1.9),
+        sampled(16 * K, 1.0, 2.0),
+    )  # fmt: skip
+    assert best.near(tied, "ipc")
+    assert not best.near(worse, "ipc"), "it is worse by as much in each sample"
+    assert not best.near(same, "ipc"), "more of the same says nothing"
+    asked = exploration(tmp_path)
+    asked.goals = [Goal("ipc", True)]
+    near = asked._near([worse, tied, best])
+    assert near == [best.candidate, tied.candidate, worse.candidate], "and what half of it costs"
+    assert asked._near([worse, best]) == []
+
+
+def test_half_of_the_memory_has_its_price() -> None:
+    best, half, less = sampled(64 * K, 2.0), sampled(32 * K, 1.96), sampled(4 * K, 1.0)
+    found = Explored([], [best], [], 1, [Goal("ipc", True)], [best, half, less])
+    smaller = found.half(Goal("ipc", True))
+    assert smaller is not None and smaller[0] is half and smaller[1] == pytest.approx(0.02)
+    assert said(found, 64 * K).endswith("; half of it costs 2.0 % of ipc (32K, esd (a.bytes 32K))")
+    assert "half of it" not in said(Explored([], [best], [], 1, found.goals, [best]), 64 * K)
+
+
 def tried(ipc: float, energy: float, design: str = "esd") -> Tried:
     figures = {"ipc": ipc, "energy_nj": energy}
     return Tried(Candidate(design, (("a.bytes", int(1000 * ipc)),)), 0, figures, {})
@@ -83,6 +113,11 @@ def test_a_round_keeps_the_best_and_one_of_each_design(tmp_path: Path) -> None:
     kept = exploration(tmp_path)._kept(points)
     assert len(kept) == 12 and kept[-1].design == "sca"
     assert {one.sizes[0][1] for one in kept[:-1]} == {1000 * one for one in range(30, 41)}
+    small = [tried(one, 300 + one, "sca") for one in (0.2, 0.3)]
+    exploring = exploration(tmp_path)
+    exploring.budget = 1000
+    sizes = {one.sizes[0][1] for one in exploring._kept([*points, *small])}
+    assert 300 in sizes, "the best that takes half of the memory"
     within = exploration(tmp_path, most={"energy_nj": 61})._kept(points)
     assert within[-1].design == "esd"
 

@@ -138,6 +138,16 @@ def completed(line: str) -> list[str]:
         ("sardonyx crash run --designs no-atom", ["no-atomicity"]),
         ("sardonyx compare redis --set esd.efit_b", ["esd.efit_bytes="]),
         ("sardonyx compare redis --sensi", ["--sensitivity"]),
+        ("sardonyx reproduce e", ["easy-pm", "esd"]),
+        ("sardonyx crash run btree --platform gpf-", ["gpf-failed", "gpf-device", "gpf-part"]),
+        ("sardonyx crash run btree --mutant valid-b", ["valid-before-log"]),
+        ("sardonyx trace convert a b --from dramsi", ["dramsim2", "dramsim3"]),
+        ("sardonyx compare redis --near ddr5", ["ddr5-4800"]),
+        ("sardonyx explore redis --at-most mean_w", ["mean_write_latency_ns="]),
+        ("sardonyx merge run a --kernel linux-", ["linux-6", "linux-4.4"]),
+        ("sardonyx merge run a --zeros n", ["no-holes", "none"]),
+        ("sardonyx merge generate co", ["cow"]),
+        ("sardonyx trace synth rung-6", ["rung-60", "rung-66"]),
     ],
 )
 def test_the_shell_completes(line: str, words: list[str]) -> None:

@@ -76,7 +76,7 @@ def test_a_ratio_is_taken_of_each_seed() -> None:
 
 def test_table_report_json_and_parquet_have_them(sardonyx: Program, tmp_path: Path) -> None:
     words = (*PROGRAM, "--designs", "no-encryption,sca", "--seeds", "3", "--out", "out")
-    done = sardonyx("compare", *words)
+    done = sardonyx("compare", *words, "--notes")
     assert done.status == 0, done.err
     said = " ".join(done.out.split())
     assert "Means over seeds (3, 0 to 2)" in said

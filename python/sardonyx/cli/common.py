@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from click.exceptions import Exit
-from rich.console import Console
 from rich.text import Text
 
 from sardonyx._core import SardonyxError, WrongRead
@@ -118,6 +117,7 @@ def _answer(
     _check_figures(command, paper)
     line = COMMANDS[command]
     people = err if line.aside else for_people(to)
+    people.notes = "notes" in paper
     try:
         with Watcher(err, line.unit, logged=line.logged) as watch:
             answer = ask(command, given, watch, anew=True)
@@ -212,7 +212,7 @@ def write_json(target: str, document: Mapping[str, Any] | Sequence[Any]) -> None
         write_text(target, text)
 
 
-def for_people(json_target: str | None) -> Console:
+def for_people(json_target: str | None) -> Terminal:
     """Where tables go: aside when standard output carries JSON, and then to a person only."""
     if json_target != "-":
         return out

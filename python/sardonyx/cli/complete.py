@@ -1,4 +1,5 @@
-"""What the shell completes: designs, machines, programs, recordings and keys.
+"""What the shell completes: designs, machines, programs, recordings, keys, figures, and every word
+that an option lists.
 
 Each function gives what fits the word so far; where nothing fits, the shell completes files. The
 shells' scripts are click's: ``sardonyx --install-completion``.
@@ -7,11 +8,20 @@ shells' scripts are click's: ``sardonyx --install-completion``.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from sardonyx import _core
+from sardonyx.runs.metrics import NAMES
 from sardonyx.runs.recordings import recordings
+
+#: A list in the text of an option, as in ``Format: a, b or c``.
+SEPARATOR = re.compile(r", or |, | or ")
+LIST = re.compile(
+    r"(?:[:;] |^Of )([a-z][\w.-]*(?:(?:, or |, | or )[a-z][\w.-]*\w)+)(?=[:;.,]|$| \()"
+)
+PROMISES = ("every line", "after program recovery")
 
 
 def _fitting(names: Iterable[str], incomplete: str) -> list[str]:
@@ -61,15 +71,36 @@ def keys(ctx: Any, incomplete: str) -> list[str]:
     return _fitting([f"{key}=" for key in machine["parameters"]], incomplete)
 
 
-def nothing(_: Any, __: str) -> list[str]:
-    """Words of which we know none."""
-    return []
+def goals(incomplete: str) -> list[str]:
+    """Goals, as in ``max ipc``."""
+    return _fitting((f"{end} {name}" for end in ("max", "min") for name in NAMES), incomplete)
+
+
+def mutants(incomplete: str) -> list[str]:
+    """Mistakes that can be planted into programs."""
+    known = json.loads(_core.programs())
+    lists = ("mutants", "drained_mutants", "equivalent_mutants")
+    return _fitting([str(each["name"]) for name in lists for each in known[name]], incomplete)
+
+
+def listed(of: Mapping[str, Any]) -> list[str]:
+    """The words that an option takes: its own list, or the one that its text begins with."""
+    if "oneOf" in of:
+        return [str(each["const"]) for each in of["oneOf"]]
+    found = LIST.search(" ".join(of.get("description", "").split()))
+    return list(of.get("enum", ())) or (SEPARATOR.split(found[1]) if found else [])
 
 
 #: What completes a parameter of this name.
 BY_PARAMETER: dict[str, Callable[[Any, str], list[str]]] = {
-    "designs": lambda _, word: designs(word),
-    "machine": lambda _, word: machines(word),
+    **dict.fromkeys(("designs", "memory", "near_design"), lambda _, word: designs(word)),
+    **dict.fromkeys(("machine", "near"), lambda _, word: machines(word)),
+    "goal": lambda _, word: goals(word),
+    "at_most": lambda _, word: _fitting((f"{name}=" for name in NAMES), word),
+    "mutant": lambda _, word: mutants(word),
+    "mix": lambda _, word: _fitting(_core.merge_mixes(), word),
+    "spec": lambda _, word: _fitting(_named(_core.ladder()), word),
+    "survives": lambda _, word: _fitting(PROMISES, word),
     "set": keys,
     "traces": lambda _, word: workloads(word),
     "programs": lambda _, word: programs(word),
@@ -77,9 +108,4 @@ BY_PARAMETER: dict[str, Callable[[Any, str], list[str]]] = {
     "source": lambda _, word: traces(word),
     "trace": lambda _, word: traces(word),
     "recording": lambda _, word: traces(word),
-}
-#: And an argument, whose name may be that of an option elsewhere.
-BY_ARGUMENT: dict[str, Callable[[Any, str], list[str]]] = {
-    "trace": lambda _, word: traces(word),
-    "source": lambda _, word: traces(word),
 }

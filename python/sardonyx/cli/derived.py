@@ -47,6 +47,7 @@ PAPER = {
     "figure-font": "The size of their type. Default: 8pt.",
 }
 HTML = "Write what is printed as a report, one HTML file."
+NOTES = "Print the notes below tables: what each column means, and what was verified."
 
 
 class Command(click.Command):
@@ -64,6 +65,9 @@ class Command(click.Command):
         for each, text in self.paper.items():
             word = "LENGTH" if "-" in each else "FILE"
             params.append(_option([f"--{each}"], text, word, multiple=each == "figure"))
+        if COMMANDS[name].notes:
+            self.paper = self.paper | {"notes": NOTES}
+            params.append(_option(["--notes"], NOTES, is_flag=True))
         super().__init__(
             name.split()[-1] if name not in GROUPS else OWN,
             params=params,
@@ -98,7 +102,7 @@ class Command(click.Command):
             if name in self.question and _said(ctx, name)
         }
         paper = {each: values[each.replace("-", "_")] for each in self.paper}
-        paper = {each: value for each, value in paper.items() if value not in (None, ())}
+        paper = {each: value for each, value in paper.items() if value not in (None, (), False)}
         run(self.command, self.question, given, values.get("json"), paper)
 
 
@@ -160,7 +164,7 @@ def _param(name: str, of: Mapping[str, Any]) -> click.Parameter:
             metavar=of["argument"],
             nargs=-1 if several else 1,
             required="needed" in of,
-            shell_complete=_completing(name),
+            shell_complete=_completing(name, of),
         )
     long = of.get("called", name).replace("_", "-")
     names = [f"--{long}", *([f"-{of['short']}"] if "short" in of else [])]
@@ -181,7 +185,7 @@ def _param(name: str, of: Mapping[str, Any]) -> click.Parameter:
         of.get("description", ""),
         of.get("value") or word or long.rpartition("-")[2].upper(),
         multiple=several,
-        shell_complete=_completing(name),
+        shell_complete=_completing(name, of),
         required="needed" in of,
     )
 
@@ -192,9 +196,12 @@ def _option(
     return click.Option(names, help=" ".join(text.split()), metavar=metavar, **how)
 
 
-def _completing(name: str) -> Any:
+def _completing(name: str, of: Mapping[str, Any]) -> Any:
     def completed(ctx: click.Context, _: click.Parameter, word: str) -> list[CompletionItem]:
-        found = complete.BY_PARAMETER.get(name, complete.nothing)(ctx, word)
+        if name in complete.BY_PARAMETER:
+            found = complete.BY_PARAMETER[name](ctx, word)
+        else:
+            found = [each for each in complete.listed(of) if each.startswith(word)]
         return [CompletionItem(each) for each in found] or [CompletionItem(word, type="file")]
 
     return completed

@@ -61,6 +61,13 @@ class _Rate(ProgressColumn):
         return Text(f"{speed:.0f} {self._unit}/s")
 
 
+class _Left(TimeRemainingColumn):
+    """The time left: of several tasks that of all, which no task of them knows."""
+
+    def render(self, task: Bar) -> Text:
+        return Text("") if task.fields.get("one_of_several") else super().render(task)
+
+
 class Lines:
     """Lines of a log, so many seconds apart."""
 
@@ -85,7 +92,7 @@ class Watcher:
             BarColumn(bar_width=24),
             _Count(),
             _Rate(unit),
-            TimeRemainingColumn(compact=True),
+            _Left(compact=True),
             console=console,
             transient=True,
             get_time=time.monotonic,
@@ -124,7 +131,9 @@ class Watcher:
             if task.state == "running":
                 bar = self._tasks.get(task)
                 if bar is None:
-                    bar = self._tasks[task] = self._bars.add_task(task.label, total=None)
+                    several = len(tasks) > 1
+                    bar = self._bars.add_task(task.label, total=None, one_of_several=several)
+                    self._tasks[task] = bar
                 total = task.progress.total or None
                 self._bars.update(
                     bar, completed=task.progress.done, total=total, description=task.label

@@ -45,6 +45,9 @@ class Terminal(Console):
     Its reader may leave (``| head``): the rest is dropped, and work continues.
     """
 
+    #: Whether the notes below tables are wanted.
+    notes = True
+
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:

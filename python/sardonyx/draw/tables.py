@@ -76,7 +76,7 @@ class Table:
 
     def latex(self) -> str:
         """It as a ``tabular`` with the rules of booktabs, its notes as comments."""
-        columns = [_one_unit(each) for each in self.columns]
+        columns = [one_unit(each) for each in self.columns]
         shape = "".join("r" if each.numbers else "l" for each in columns)
         heads = " & ".join(latex(each.head) for each in columns)
         lines = [f"% {note}" for note in ([self.title] if self.title else []) + self.notes]
@@ -90,7 +90,7 @@ class Table:
 
     def markdown(self) -> str:
         """It as GitHub's Markdown has it, its notes below."""
-        columns = [_one_unit(each) for each in self.columns]
+        columns = [one_unit(each) for each in self.columns]
         rows = [[each.head for each in columns]]
         rows += [["--:" if each.numbers else "---" for each in columns]]
         rows += map(list, zip(*(each.cells for each in columns), strict=True))
@@ -218,7 +218,12 @@ def _unit(found: re.Match[str]) -> str:
     return found.groupdict().get("unit") or ""
 
 
-def _one_unit(column: Column) -> Column:
+def kinds(cells: Sequence[str]) -> int:
+    """Of how many kinds of units cells are."""
+    return len({_family(_unit(found))[0] for cell in cells if (found := _parsed(cell))})
+
+
+def one_unit(column: Column) -> Column:
     """The column with the unit that most of its cells have in its head; a cell of another kind of
     unit keeps its own.
     """

@@ -35,6 +35,8 @@ class Td:
     beside: str = ""
     small: str = ""
     listed: Sequence[str] = ()
+    #: Where it leads.
+    to: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,7 @@ def render(found: dict[str, Any], version: str) -> str:
             Group(f"cause-{number}", f"{number}. {cause['summary']}", inner=_cause(cause))
         )
     return plain_page(
+        names={},
         heading=heading,
         source="The program's own recovery, run on what each cut of its recording could leave.",
         notes=[verdict, *([found["unsaid"]] if found["unsaid"] else [])],

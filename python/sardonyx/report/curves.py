@@ -91,7 +91,7 @@ def _row(point: Point) -> list[Cell]:
     measured = point.measured
     return [
         point.design,
-        float(point.reads_percent),
+        point.reads_percent / 100,
         point.offered,
         point.gb_per_s,
         point.read_ns,

@@ -30,6 +30,8 @@ from sardonyx.report.content import (
 )
 
 Facts: TypeAlias = Iterable[tuple[str, str]]
+#: The workloads and the designs of a page, which its reader may choose from.
+Names: TypeAlias = Mapping[str, Sequence[str]]
 #: Plotly's build with only bars and lines, a quarter of the whole: npm's plotly.js-basic-dist-min,
 #: of the version that the Python package has, gzipped.
 PLOTLY = "plotly-basic.min.js.gz"
@@ -48,12 +50,37 @@ def esc(text: object) -> str:
 
 
 def plain_page(
-    heading: str, source: str, facts: Facts, notes: Sequence[str], groups: Sequence[Group]
+    heading: str,
+    source: str,
+    facts: Facts,
+    notes: Sequence[str],
+    groups: Sequence[Group],
+    names: Names,
 ) -> str:
-    """A page without a script."""
+    """A page without figures, and without a script where nothing can be chosen."""
     contents = "".join(f'<a href="#{esc(g.key)}">{esc(g.title)}</a>\n' for g in groups)
+    scripted = any(len({*each}) > 1 for each in names.values())
     sections = "".join(_section(group, blocks(group.inner)) for group in groups)
-    return _page(heading, heading, source, facts, notes, contents=contents, sections=sections)
+    return _page(
+        heading,
+        heading,
+        source,
+        facts,
+        notes,
+        contents=contents,
+        sections=sections,
+        allowed="script-src 'unsafe-inline'; " if scripted else "",
+        scripts=_filter(names) if scripted else "",
+    )
+
+
+def _filter(names: Names) -> str:
+    """What lets a reader choose workloads and designs."""
+    known = {kind: list(dict.fromkeys(names.get(kind, ()))) for kind in ("workload", "design")}
+    return (
+        f'<script type="application/json" id="names">{_embedded(known)}</script>\n'
+        f"<script>\n{_resource('filter.js')}</script>\n"
+    )
 
 
 def page_of_figures(
@@ -65,6 +92,7 @@ def page_of_figures(
     groups: Sequence[Group],
     absent: Sequence[Missing],
     values: Mapping[str, str],
+    names: Names,
 ) -> str:
     """A page of figures, drawn by Plotly; ``values`` are those of assumed parameters."""
     drawn = {g.key: [f for f in g.figures if isinstance(f, Figure)] for g in groups}
@@ -93,7 +121,9 @@ def page_of_figures(
             f"cannot fill</summary><dl>{listed}</dl></details></section>\n"
         )
     plots = {
-        figure.key: {"views": [{"data": v.data, "layout": v.layout} for v in figure.views]}
+        figure.key: {
+            "views": [{"name": v.name, "data": v.data, "layout": v.layout} for v in figure.views]
+        }
         for each in drawn.values()
         for figure in each
     }
@@ -113,7 +143,8 @@ def page_of_figures(
         scripts='<noscript><p class="note">Pictures are still without JavaScript; below each is a '
         "table of all that it shows.</p></noscript>\n"
         f'<script type="application/json" id="plots">{_embedded(plots)}</script>\n'
-        f"<script>{plotly()}</script>\n<script>\n{_resource('report.js')}\n</script>\n",
+        f"{_filter(names)}<script>{plotly()}</script>\n"
+        f"<script>\n{_resource('report.js')}\n</script>\n",
     )
 
 
@@ -244,9 +275,11 @@ def _cell(td: Td) -> str:
     small = f"<small>{esc(td.small)}</small>" if td.small else ""
     lines = "".join(f"<li>{esc(line)}</li>" for line in td.listed)
     listed = f"<ul>{lines}</ul>" if td.listed else ""
+    text = _named(td.text, td.as_)
+    text = f'<a href="{esc(td.to)}">{text}</a>' if td.to else text
     return (
         f"<{tag}{scope}{_attribute('class', td.kind)}{number}>{swatch}{_dagger(td.rests)}"
-        f"{_named(td.text, td.as_)}{esc(td.beside)}{small}{listed}</{tag}>"
+        f"{text}{esc(td.beside)}{small}{listed}</{tag}>"
     )
 
 

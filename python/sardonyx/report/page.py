@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from sardonyx import _core
@@ -28,7 +28,7 @@ from sardonyx.report.content import (
     heads_of_words,
     words,
 )
-from sardonyx.report.markup import page_of_figures
+from sardonyx.report.markup import Names, page_of_figures
 from sardonyx.report.workloads import summary as workload_summary
 from sardonyx.runs import stores
 from sardonyx.runs.answers import answers
@@ -97,6 +97,7 @@ def render(
         ],
         results.machine,
         (origin, results.sardonyx),
+        {"workload": [run.trace for run in results.runs], "design": results.designs},
     )
 
 
@@ -125,10 +126,12 @@ def page(
     notes: Sequence[str] = (),
     machine: Machine | None = None,
     made: tuple[Origin, str] | None = None,
+    names: Names | None = None,
 ) -> str:
     """A page about ``subject``: where its figures come from, what it is of, and its sections.
 
-    ``made`` are its origin and version, if not those of this process.
+    ``made`` are its origin and version, if not those of this process, ``names`` the workloads and
+    designs that its reader may choose from.
     """
     kept, absent = _drawn(groups)
     known = machine.assumed if machine else ()
@@ -141,6 +144,7 @@ def page(
         kept,
         absent,
         {a.parameter: f" = {a.value}" for a in known if a.value is not None},
+        names or {},
     )
 
 
@@ -193,15 +197,30 @@ def _summary_of_programs(comparison: Comparison) -> list[Group]:
     if seeds_of(comparison.results):
         legend += SPREAD
     heads = [Th(name) for name in ("design", *columns)]
-    table = Grid(heads, rows, kind="summary", tall=False)
-    return [Group("summary", "Summary", inner=[table, Text(legend, "reading")])]
+    table = Grid(heads, rows, kind="summary arithmetic", tall=False)
+    each = {
+        d: [
+            programs.estimates(of, *({"design": name, "cores": cores} for name in (d, PLAIN)))
+            for of in columns.values()
+        ]
+        for d in programs.designs
+        if d != PLAIN
+    }
+    every = _every(
+        programs.names,
+        list(each),
+        lambda name, d: [cell(found[name].value, "x", found[name].half) for found in each[d]],
+        comparison,
+        heads[1:],
+    )
+    return [Group("summary", "Summary", inner=[table, Text(legend, "reading"), *every])]
 
 
 def _summary(comparison: Comparison) -> Group:
     designs = comparison.beside_baseline
     if not designs:
         text = "Add `baseline` and another design to --designs for ratios."
-        return Group("summary", "Summary", inner=[_absolute(comparison), Text(text, "reading")])
+        return Group("summary", "Summary", inner=[*_absolute(comparison), Text(text, "reading")])
     measures = list(MEASURES.values())
     heads = [_heading(m) for m in measures]
     estimates = {d: [comparison.estimated_mean(m, d) for m in measures] for d in designs}
@@ -260,33 +279,44 @@ def _summary(comparison: Comparison) -> Group:
             # The table of a download is the longest: of one trace there is none below.
             Grid([Th("design"), *heads], rows, "summary" if one else "", "summary", tall=False),
             Text(legend, "reading"),
-            *_every_trace(comparison, measures, heads),
+            *_every_trace(comparison, measures, heads, [BASELINE, *designs]),
         ],
     )
 
 
 def _every_trace(
-    comparison: Comparison, measures: Sequence[Measure], heads: Sequence[Th]
+    comparison: Comparison, measures: Sequence[Measure], heads: Sequence[Th], designs: Sequence[str]
 ) -> list[Block]:
-    """A row a trace and design; of one trace the means above are that."""
-    designs = comparison.beside_baseline
-    if len(comparison.workloads) == 1:
+    """A row a trace and design: the baseline's own figures, and without one everybody's."""
+    ratios, tried = comparison.beside_baseline, comparison.results.sensitivity is not None
+
+    def cells(w: str, d: str) -> list[Td]:
+        run = comparison.run(w, d)
+        if run is None or d not in ratios:
+            return [] if run is None else [_own([run], measure, tried) for measure in measures]
+        return [_estimated(comparison.estimate(m.of, w, d, BASELINE), m) for m in measures]
+
+    return _every(comparison.workloads, designs, cells, comparison, heads)
+
+
+def _every(
+    names: Sequence[str],
+    designs: Sequence[str],
+    cells: Callable[[str, str], list[Td]],
+    comparison: Comparison,
+    heads: Sequence[Th],
+) -> list[Block]:
+    """A row a workload and design that have cells; of one workload the means are that."""
+    if len(names) == 1:
         return []
-    per_trace = [
-        Row(
-            [
-                Td(w if d == designs[0] else "", head=True, number=w),
-                _design(d, comparison),
-                *(_estimated(comparison.estimate(m.of, w, d, BASELINE), m) for m in measures),
-            ],
-            "first" if d == designs[0] else "",
-        )
-        for w in comparison.workloads
-        for d in designs
-        if comparison.run(w, d)
-    ]
-    each = Grid([Th("workload"), *heads_of_words("design"), *heads], per_trace, "summary")
-    return [Folded("Every trace", [each], open=True)]
+    rows = []
+    for name in names:
+        known = {design: each for design in designs if (each := cells(name, design))}
+        for at, (design, each) in enumerate(known.items()):
+            head = Td("" if at else name, head=True, number=name)
+            rows.append(Row([head, _design(design, comparison), *each], "" if at else "first"))
+    table = Grid([Th("workload"), *heads_of_words("design"), *heads], rows, "summary", "every")
+    return [Folded("Every trace", [table], open=True)]
 
 
 def _estimated(found: Estimate, measure: Measure) -> Td:
@@ -309,7 +339,7 @@ def _own(runs: Sequence[Run], measure: Measure, tried: bool) -> Td:
     return found if measure.base_unit or value is None else replace(found, text=f"{value:.3g}")
 
 
-def _absolute(comparison: Comparison) -> Grid:
+def _absolute(comparison: Comparison) -> list[Block]:
     """Each design's own figures, if there is no baseline to compare with."""
     measures = [m for m in MEASURES.values() if m.base]
     tried = comparison.results.sensitivity is not None
@@ -323,8 +353,9 @@ def _absolute(comparison: Comparison) -> Grid:
         for d in comparison.designs
     ]
     titles = {"write_speedup": "Mean write", "read_speedup": "Mean read"}
-    heads = [Th("design"), *(Th(titles.get(m.key, m.title)) for m in measures)]
-    return Grid(heads, rows, kind="summary", tall=False)
+    heads = [Th(titles.get(m.key, m.title)) for m in measures]
+    every = _every_trace(comparison, measures, heads, comparison.designs)
+    return [Grid([Th("design"), *heads], rows, kind="summary", tall=False), *every]
 
 
 def _p99_ratio(comparison: Comparison, measure: Measure, design: str) -> str:

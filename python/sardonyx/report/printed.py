@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,19 @@ def write(command: str, tell: Callable[[Any], None], path: Path) -> None:
         facts=frame(here(), _core.VERSION),
         notes=lines,
         groups=groups,
+        names=_names(tables),
     )
     write_text(path, text)
+
+
+def _names(tables: Sequence[Table]) -> dict[str, list[str]]:
+    """What columns of these names hold."""
+    found: dict[str, list[str]] = {"workload": [], "design": []}
+    for column in (each for table in tables for each in table.columns):
+        kind = "workload" if column.head in ("trace", "program") else column.head
+        if kind in found:
+            found[kind] += filter(None, column.cells)
+    return found
 
 
 def _blocks(table: Table) -> list[Block]:

@@ -62,13 +62,38 @@
     return dressed;
   }
 
-  const chosen = new Map();
+  /* The view of a figure that is to be drawn: the chosen one, or the first of those that are left. */
+  function viewOf(place, name) {
+    const article = place.closest("article"), select = article.querySelector("select[data-for]");
+    if (!plots[name].views.length) throw new Error("it has no view");
+    const all = filter.figure(plots[name].views);
+    let at = filter.views.get(name) || 0;
+    if (!all[at]) at = all.findIndex(Boolean);
+    if (select) {
+      [...select.options].forEach((option, n) => { option.hidden = option.disabled = !all[n]; });
+      select.value = String(at);
+    }
+    article.classList.toggle("chosen", at > 0 || filter.active());
+    filter.tell(article, plots[name].views);
+    return all[at];
+  }
+  function say(place, text, name) {
+    const line = document.createElement("p");
+    line.className = name;
+    line.textContent = text;
+    Plotly.purge(place);
+    place.replaceChildren(line);
+  }
   /* Draws one plot; a line stands in place of one that cannot be drawn, and the others go on. */
   async function draw(place, onPaper = false) {
     const name = place.dataset.plot;
     try {
-      const view = plots[name].views[chosen.get(name) || 0];
-      place.querySelector(".failed")?.remove();
+      const view = viewOf(place, name);
+      place.querySelector(".failed, .missing")?.remove();
+      if (!view) {
+        say(place, "Nothing of what is chosen is in this picture.", "missing");
+        return;
+      }
       if (onPaper) {
         const { layout } = view;
         const height = layout.yaxis?.type === "category" || layout.grid ? layout.height : 300;
@@ -81,19 +106,15 @@
     } catch (error) {
       count();
       console.error(error);
-      const line = document.createElement("p");
-      line.className = "failed";
-      line.textContent = `This plot could not be drawn (${error.message}); the table below has its figures.`;
-      Plotly.purge(place);
-      place.replaceChildren(line);
+      say(place, `This plot could not be drawn (${error.message}); the table below has its figures.`, "failed");
     }
   }
   const drawAll = () => Promise.all(places.map((place) => draw(place)));
 
   for (const select of document.querySelectorAll("select[data-for]")) {
     select.addEventListener("change", () => {
-      chosen.set(select.dataset.for, Number(select.value));
-      select.closest("article").classList.toggle("chosen", Number(select.value) > 0);
+      filter.views.set(select.dataset.for, Number(select.value));
+      filter.remember();
       draw(places.find((place) => place.dataset.plot === select.dataset.for));
     });
   }
@@ -137,7 +158,7 @@
       const said = (cell) => inert(cell.dataset.v ?? [...cell.childNodes]
         .filter((node) => node.className !== "sign").map((node) => node.textContent).join("").trim());
       // A column of a table is one of each unit in it, then one of halves of intervals.
-      const rows = [...table.rows].map((row) => [...row.cells]);
+      const rows = [...table.rows].filter((row) => !row.hidden).map((row) => [...row.cells].filter((cell) => !cell.hidden));
       const columns = rows[0].flatMap((head, at) => {
         const cells = rows.slice(1).map((row) => row[at]);
         const units = new Set(cells.filter((cell) => cell.dataset.v).map((cell) => cell.dataset.u ?? ""));
@@ -165,13 +186,12 @@
     });
   }
   const reveal = () => {
-    const more = document.getElementById(location.hash.slice(1))?.closest("details.more");
-    if (more && !more.open) {
-      more.open = true;
-      document.getElementById(location.hash.slice(1)).scrollIntoView();
-    }
+    const place = document.getElementById(filter.place()), more = place?.closest("details.more");
+    if (more && !more.open) more.open = true;
+    if (more || filter.active()) place?.scrollIntoView();
   };
   addEventListener("hashchange", reveal);
+  filter.listen(() => places.filter((place) => place.offsetParent).forEach((place) => draw(place)));
   reveal();
 
   // Mark in the navigation what is being read.

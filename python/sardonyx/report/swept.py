@@ -147,6 +147,7 @@ def _panels(swept: Swept, goal: Goal, axis: str, lines: str, rows: list[list[Cel
                     f"<b>{label(subject)}, {label(text)}</b><br>%{{x}}<br>%{{y:.6~g}}",
                     line={"color": colour, "width": 2.2}, marker={"size": 7}, legendgroup=text,
                     showlegend=at == 0, xaxis=f"x{number}", yaxis=f"y{number}",
+                    meta={"of": {"workload": str(subject)}},
                 )
             )  # fmt: skip
     return View(f"{goal.name} along {axis}", data, shape)
@@ -313,6 +314,7 @@ def _front(
             "lines", "front", [row[one.name] for row in best], [row[two.name] for row in best],
             "front<br>%{x:.6~g}, %{y:.6~g}",
             line={"width": 2, "dash": "dot", "color": "#8a8f98", "shape": "linear"},
+            meta={"whole": True},
         )
     )  # fmt: skip
     shape = layout(label(two.text), yaxis={"rangemode": "normal"})

@@ -13,7 +13,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
-from sardonyx.draw.grid import folded, grid, numbers
+from sardonyx.draw.grid import folded, grid, numbers, units_in_heads, whole
 from sardonyx.papers.claims import ClaimRow, written_claim, written_gap, written_paper
 from sardonyx.papers.reproduction import BesidePaper, Exhibit
 from sardonyx.papers.sample import Sample
@@ -45,27 +45,49 @@ MIDDLE = 72
 DAGGER = "†"
 #: This many failures are listed; ``--json`` has all of them.
 FAILURES = 3
+#: The styles of lines that say more of a table.
+UNSETTLED, NOTES = "yellow italic", ("dim", "yellow italic")
 
 
-def compare_table(comparison: Comparison, width: int = 100) -> RenderableType:
+def noted(people: Console) -> bool:
+    """Whether notes below tables are wanted: everywhere but on a terminal without ``--notes``."""
+    return bool(getattr(people, "notes", True))
+
+
+def compare_table(comparison: Comparison, width: int = 100, notes: bool = True) -> RenderableType:
     """Every trace under every design beside the baseline, the means over traces, and what is
     assumed.
 
-    ``width`` is the terminal's in columns; at 40 and more no figure is cut.
+    ``width`` is the terminal's in columns; at 40 and more no figure is cut. Without ``notes`` a
+    line says that there are some.
     """
+    parts = _compared(comparison, width)
+    if notes:
+        return Group(*parts)
+    left = [part.plain for part in parts if isinstance(part, Text) and part.style in NOTES]
+    shown = [part for part in parts if not (isinstance(part, Text) and part.style in NOTES)]
+    moving = sum(each.startswith("not settled") for each in left)
+    said = [f"not settled: {moving} figure{'s' * (moving > 1)}"] * bool(moving)
+    said += [f"{DAGGER} rests on assumed parameters"] * any(DAGGER in each for each in left)
+    return Group(*shown, Text("; ".join([*said, "--notes explains the table"]), style="dim"))
+
+
+def _compared(comparison: Comparison, width: int) -> list[RenderableType]:
     results = comparison.results
     spread = [*_spread_note(results), _verified_note(results)]
-    spread += [Text(f"not settled: {line}", style="yellow") for line in unsettled(results)]
+    spread += [Text(f"not settled: {line}", style=UNSETTLED) for line in unsettled(results)]
     if any(run.metric("transactions") for run in results.runs):
-        return Group(_programs(results, width), *answer_lines(comparison), *spread)
+        return [*_programs(results, width), *answer_lines(comparison), *spread]
     if not comparison.beside_baseline:
-        return Group(_plain_figures(results), *spread, *worth_tables(results))
+        return [*_plain_figures(results), *spread, *worth_tables(results)]
     measures = list(MEASURES.values())
     # An interval doubles a cell.
     fits = width >= (VERY_WIDE if seeds_of(results) else MIDDLE)
-    columns = [measures] if fits else [measures[:3], measures[3:5], measures[5:]]
-    parts: list[RenderableType] = [_comparison(comparison, each, width) for each in columns]
-    parts += [Text(), *answer_lines(comparison), Text()]
+    tables = [_comparison(comparison, measures, width)] if fits else []
+    for columns in ([measures[:5], measures[5:]], [measures[:3], measures[3:5], measures[5:]]):
+        if not tables or not all(whole(each, width) for each in tables):
+            tables = [_comparison(comparison, each, width) for each in columns]
+    parts: list[RenderableType] = [*tables, Text(), *answer_lines(comparison), Text()]
     parts.append(
         Text(
             "The baseline's row is absolute: its medium's writes (data, counters and tables), mean "
@@ -79,7 +101,7 @@ def compare_table(comparison: Comparison, width: int = 100) -> RenderableType:
         )
     )
     parts += _assumed_note(assumed_by(comparison.runs(), "energy"), results.sensitivity)
-    return Group(*parts, *spread, *worth_tables(results))
+    return [*parts, *spread, *worth_tables(results)]
 
 
 #: Green and red only where most workloads agree.
@@ -307,6 +329,8 @@ def _comparison(comparison: Comparison, measures: list[Measure], width: int) -> 
     names = ("trace", "design") if wide else ("design",)
     titles = (m.title if wide else "\n".join(m.title.rsplit(" ", 1)) for m in measures)
     table = _table(*names, figures=numbers(*titles), gap=2 if wide else 1)
+    designs_at = table.columns[len(names) - 1]
+    designs_at.no_wrap = max(map(len, designs)) < width // 3
 
     def rows(heading: str, cells: dict[str, list[str]]) -> None:
         if not wide:
@@ -343,6 +367,8 @@ def _comparison(comparison: Comparison, measures: list[Measure], width: int) -> 
                 for (v, half), m in zip(found, measures, strict=True)
             ]
         rows(f"mean of {len(comparison.workloads)}", means)
+    if width < VERY_WIDE:
+        units_in_heads(table)
     return table
 
 
@@ -397,7 +423,7 @@ class _Marks:
         return DAGGER if self.sensitivity.flipped(measure.key, design, BASELINE, workload) else " "
 
 
-def _plain_figures(results: Results) -> RenderableType:
+def _plain_figures(results: Results) -> list[RenderableType]:
     """The figures without a baseline: each run's own."""
     heads = numbers("write", "read", "IPC", "bandwidth")
     table = grid(*folded("run"), *heads, header_style="bold")
@@ -418,17 +444,17 @@ def _plain_figures(results: Results) -> RenderableType:
         "--designs for speed-ups.",
         style="dim",
     )
-    return Group(table, advice)
+    return [table, advice]
 
 
-def _programs(results: Results, width: int) -> RenderableType:
+def _programs(results: Results, width: int) -> list[RenderableType]:
     """Programs: their speed, relative to the first design of the same program, and their writes."""
     headings = ("trans./s", "runtime", "writes", "bytes", "reads", "ctr hits")
     # An interval doubles a cell.
     narrow = width < WIDE and any(run.seeds for run in results.runs)
     fit = len(headings) if not narrow else 3 if width >= MIDDLE else 2
     columns = [headings[at : at + fit] for at in range(0, len(headings), fit)]
-    tables = []
+    tables: list[RenderableType] = []
     for chosen in columns:
         table = _table("program", "design", figures=numbers(*chosen), gap=1)
         for label, run, cells in _program_rows(results):
@@ -440,7 +466,7 @@ def _programs(results: Results, width: int) -> RenderableType:
         style="dim",
     )
     assumed = _assumed_note(assumed_by(results.runs, "time"), results.sensitivity)
-    return Group(*tables, note, *assumed)
+    return [*tables, note, *assumed]
 
 
 def _program_rows(results: Results) -> Iterator[tuple[str, Run, dict[str, str]]]:

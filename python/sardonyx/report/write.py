@@ -80,7 +80,8 @@ def write_trace_report(traces: Sequence[Trace], path: str | os.PathLike[str]) ->
     source = "What the trace holds, counted in its bytes; it rests on no machine."
     facts = [("trace", names), *workloads.summary(traces)]
     about = [_about_workloads(traces)]
-    text = page.page("Trace report", names, source, facts, about, page.warned(traces))
+    warned, known = page.warned(traces), {"workload": [trace.name for trace in traces]}
+    text = page.page("Trace report", names, source, facts, about, warned, names=known)
     write_text(path, text)
 
 
@@ -121,7 +122,10 @@ def write_curve_report(
     ]
     group = Group("about-curves", "Under load", list(drawn))
     source = "A steady load on a memory, simulated; beside it what was measured, if anything was."
-    text = page.page("Latency against bandwidth", asked.machine, source, facts, [group])
+    names = {"design": asked.designs}
+    text = page.page(
+        "Latency against bandwidth", asked.machine, source, facts, [group], names=names
+    )
     write_text(path, text)
 
 
@@ -144,7 +148,9 @@ def write_merge_report(
     source = "Same-page merging over page images, pass by pass."
     made = (origin or here(), str(answer["sardonyx"]))
     groups = merging.groups(answer)
-    write_text(path, page.page("Merge report", shown, source, facts, groups, made=made))
+    names = {"workload": machines, "design": [str(run["design"]) for run in answer["runs"]]}
+    text = page.page("Merge report", shown, source, facts, groups, made=made, names=names)
+    write_text(path, text)
 
 
 def write_sweep_report(
@@ -167,7 +173,13 @@ def write_sweep_report(
     source = "Points of a sweep."
     made = (here(), ", ".join(swept.versions))
     groups = figures.groups(swept)
-    write_text(path, page.page("Sweep report", subjects, source, facts, groups, made=made))
+    workloads, designs = (
+        list(map(str, swept.values(name))) if name in swept.settings else []
+        for name in (swept.subject, "design")
+    )
+    names = {"workload": workloads, "design": designs}
+    text = page.page("Sweep report", subjects, source, facts, groups, made=made, names=names)
+    write_text(path, text)
 
 
 def _about_workloads(traces: Sequence[Trace]) -> Group:
@@ -224,7 +236,8 @@ def _groups(comparison: Comparison) -> list[Group]:
                 beside["write_speedup"],
                 beside["read_speedup"],
                 beside["ipc_ratio"],
-                performance.worst_cases(comparison),
+                # Of two traces they are all that stands above.
+                *([performance.worst_cases(comparison)] if len(comparison.workloads) > 2 else []),
                 performance.latency_distribution(comparison, "write"),
                 performance.latency_distribution(comparison, "read"),
                 performance.latency_by_cause(comparison),

@@ -11,6 +11,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib import resources
@@ -43,6 +44,15 @@ class Origin:
     question: Mapping[str, Any] = field(default_factory=dict)
 
 
+#: The command, where one command runs others.
+LINE: ContextVar[str | None] = ContextVar("LINE", default=None)
+
+
+def line() -> str:
+    """The command that runs now."""
+    return LINE.get() or shlex.join(["sardonyx", *sys.argv[1:]])
+
+
 def origin(
     traces: Iterable[str | None] = (),
     designs: Iterable[str] = (),
@@ -56,7 +66,7 @@ def origin(
     machine = (asked or {}).get("machine")
     files = [machine] if isinstance(machine, str) and os.path.isfile(machine) else []
     return {
-        "command": shlex.join(["sardonyx", *sys.argv[1:]]),
+        "command": line(),
         "date": datetime.now().astimezone().isoformat(timespec="seconds"),
         "sardonyx": _core.VERSION,
         "commit": commit(),
@@ -71,7 +81,7 @@ def here() -> Origin:
     """What this process says of itself, but for the time: pages that no document stands behind have
     the same bytes each time.
     """
-    said = {"command": shlex.join(["sardonyx", *sys.argv[1:]]), "commit": commit() or ""}
+    said = {"command": line(), "commit": commit() or ""}
     return Origin({name: each for name, each in said.items() if each})
 
 

@@ -111,9 +111,9 @@ def _written(asked: Compare, points: int) -> Written | None:
 
 def tell(people: Console, results: Results) -> None:
     """Tables: designs beside the first, samples, mixes, what flips; then where files are."""
-    from sardonyx.report.tables import compare_table, mix_table, sample_table
+    from sardonyx.report.tables import compare_table, mix_table, noted, sample_table
 
-    people.print(compare_table(Comparison(results), people.width))
+    people.print(compare_table(Comparison(results), people.width, noted(people)))
     if any(run.sample for run in results.runs):
         people.print(sample_table(results, people.width))
     if any(run.mix for run in results.runs):

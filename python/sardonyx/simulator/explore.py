@@ -102,12 +102,25 @@ def said(found: Explored, budget: int) -> str:
         if (found_next := found.beside_next(goal)) is not None
         for second, spread in [found_next]
     ]
-    rest = "".join(f"; {each}" for each in beside)
+    rest = "".join(f"; {each}" for each in [*beside, *_halves(found)])
     if all(one is first for one in ends.values()):
         built = f"{_built(first, budget)}: nothing is better in any goal"
         return f"with {size_text(budget)} build {built}{rest}"
     said = [f"{_built(one, budget)} for {name}" for name, one in ends.items()]
     return f"with {size_text(budget)} build {'; or '.join(said)}{rest}"
+
+
+def _halves(found: Explored) -> list[str]:
+    """What half of the memory costs in each goal, as in ``half of it costs 2.0 % of ipc``."""
+    said = []
+    for goal in found.goals:
+        if (small := found.half(goal)) is not None:
+            what = f"{small[1]:.1%} ".replace("%", " %") if small[1] >= 0.0005 else "nothing "
+            size = size_text(small[0].candidate.bytes)
+            said.append(
+                f"half of it costs {what}of {goal.name} ({size}, {small[0].candidate.text})"
+            )
+    return said
 
 
 def _built(one: Tried, budget: int) -> str:

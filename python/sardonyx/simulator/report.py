@@ -15,7 +15,7 @@ from sardonyx.answer import Answer
 from sardonyx.api.asked import Report
 from sardonyx.draw.grid import folded, grid, numbers
 from sardonyx.papers.reproduction import BesidePaper
-from sardonyx.report.tables import compare_table, in_lines, print_beside
+from sardonyx.report.tables import compare_table, in_lines, noted, print_beside
 from sardonyx.runs import origin
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.results import Results
@@ -67,7 +67,7 @@ def tell(people: Console, answer: Answer) -> None:
         return
     comparison, beside = answer.shown
     if not beside.claims:
-        people.print(compare_table(comparison, people.width))
+        people.print(compare_table(comparison, people.width, noted(people)))
     print_beside(people, beside)
 
 

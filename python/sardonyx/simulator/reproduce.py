@@ -23,17 +23,22 @@ from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Simulations
 from sardonyx.runs.scheduler import Watch
 from sardonyx.runs.sources import check_known
+from sardonyx.simulator import reproduce_all
 from sardonyx.simulator.kept import save
 from sardonyx.studies import reproductions
 
+#: In the place of a paper: all of them.
+ALL = "all"
 #: Wishes that not all papers take.
 WISHES = ("traces", "machine", "limit", "warmup", "copies")
 
 
 def answer(asked: Reproduce, watch: Watch | None) -> Answer:
     """The paper's claims beside our figures, or what its sample's cells differ in."""
+    if asked.paper == ALL:
+        return reproduce_all.answer(asked, watch)
     known = reproductions()
-    check_known("paper to reproduce", asked.paper, list(known))
+    check_known("paper to reproduce", asked.paper, [*known, ALL])
     of = known[asked.paper]
     for wish in WISHES:
         given = getattr(asked, wish)
@@ -87,11 +92,15 @@ def _reproduced(
         cells = 0 if of is None else of.quick_cells if asked.quick else of.cells
     of_traces = plan.runs.points if isinstance(plan.runs, Simulations) else ()
     known = origin.origin(getattr(point.source, "path", None) for point in of_traces)
+    stages = 2 + bool(of and cells)
+    scheduler.tell(watch, f"stage 1 of {stages}: the paper's runs")
     comparison = Comparison(plan.runs.run(asked.jobs, watch))
+    scheduler.tell(watch, f"stage 2 of {stages}: tables of the paper")
     exhibits = plan.measure(comparison, watch)
     rows = tuple(plan.claims(comparison))
     sample = None
     if of is not None and cells:
+        scheduler.tell(watch, f"stage 3 of {stages}: {cells} cells of what the paper leaves open")
         plain = [run for run in comparison.results.runs if not run.variant]
         sample, found = Sampling(
             of,
@@ -115,11 +124,14 @@ def groups(answer: Answer) -> list[Any]:
     """The figures of its report."""
     from sardonyx.report import figures
 
-    return [] if answer.shown is None else [SimpleNamespace(figures=figures(*answer.shown))]
+    known = isinstance(answer.shown, tuple)
+    return [SimpleNamespace(figures=figures(*answer.shown))] if known else []
 
 
 def tell(people: Console, answer: Answer) -> None:
     """The verdict, the claims, the tables; or what the cells differ in."""
+    if answer["paper"] == ALL:
+        return reproduce_all.tell(people, answer)
     if answer.shown is None:
         for world in answer["worlds"]:
             people.print(Text(f"world {world['name']}: {world['why']}"))

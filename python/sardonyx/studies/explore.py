@@ -3,8 +3,9 @@ with parts of it.
 
 Successive halving (Jamieson and Talwalkar, AISTATS 2016): all candidates on a short part of each
 workload, the best quarter on four times as much, and so on, so that every round costs about the
-same. The last round is over several windows or seeds, which give the intervals. Runs are points of
-sweeps in a folder. Left out: how it is shown (``cli.explore``).
+same. The last round is over several windows or seeds, which give the intervals. Candidates that the
+last round cannot tell from the best run again over more of them. Runs are points of sweeps in a
+folder. Left out: how it is shown (``cli.explore``).
 """
 
 from __future__ import annotations
@@ -41,8 +42,10 @@ LAST = 8
 SAMPLES, FEW = 8, 2
 #: The fewest records, or transactions, of a round's part.
 SHORTEST = {"records": 2000, "transactions": 50}
-#: Two-sided 95 % of Student's t with SAMPLES - 1 degrees of freedom.
-STUDENT = 2.3646
+#: And of near-ties, which run again.
+AGAIN = 2 * SAMPLES
+#: Two-sided 95 % of Student's t with one degree of freedom less than samples.
+STUDENT = {SAMPLES: 2.3646, AGAIN: 2.1314}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +117,20 @@ class Tried:
     figures: Mapping[str, float]
     halves: Mapping[str, float]
     error: str | None = None
-    #: Each figure by workload.
+    #: Each figure by workload, and by sample: windows and seeds are the same for all.
     each: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    samples: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+    def near(self, other: Tried, name: str) -> bool:
+        """Whether the samples leave open which of two is better: the interval of their differences
+        has 0 in it, and they are not all equal.
+        """
+        ours, theirs = (one.samples.get(name, ()) for one in (self, other))
+        if len(ours) != len(theirs) or len(ours) not in STUDENT:
+            return False
+        apart = [a - b for a, b in zip(ours, theirs, strict=True)]
+        half = STUDENT[len(apart)] * statistics.stdev(apart) / math.sqrt(len(apart))
+        return any(apart) and abs(statistics.fmean(apart)) <= half
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +144,27 @@ class Explored:
     rounds: Sequence[tuple[int, str]]
     runs: int
     goals: Sequence[Goal]
+    #: Those of the last round that keep their limits.
+    final: Sequence[Tried] = ()
 
     def best(self, goal: Goal) -> Tried:
         """The best of the front in one goal."""
         return min(
             self.front, key=lambda one: (goal.cost(one.figures[goal.name]), one.candidate.bytes)
         )
+
+    def half(self, goal: Goal) -> tuple[Tried, float] | None:
+        """The best of the last round that takes at most half of the best's memory, and which share
+        of the figure that costs; nothing if there is none.
+        """
+        best = self.best(goal)
+        ours = best.figures[goal.name]
+        small = [one for one in self.final if 2 * one.candidate.bytes <= best.candidate.bytes]
+        if not small or ours <= 0:
+            return None
+        found = min(small, key=lambda one: (goal.cost(one.figures[goal.name]), one.candidate.bytes))
+        lost = found.figures[goal.name] / ours - 1
+        return found, -lost if goal.more else lost
 
     def beside_next(self, goal: Goal) -> tuple[Tried, Spread] | None:
         """The best of another design in the last round, and how the best stands beside it by
@@ -193,8 +223,28 @@ class Exploration:
             if number < len(parts) - 1:
                 asked = self._kept(tried)
         final = [one for one in last.values() if one.round == len(parts) - 1 and self._fits(one)]
+        if len(near := self._near(final)) > 1:
+            said = f"1/1 of each workload again, {AGAIN} windows or seeds"
+            scheduler.tell(self.watch, f"{len(near)} near-ties: {said}")
+            again = self._round(len(parts) - 1, near, parts[-1], AGAIN)
+            rounds.append((len(near), said))
+            last |= {one.candidate: one for one in again}
+            final = [last[one.candidate] for one in final if self._fits(last[one.candidate])]
         front = self._fronts(final)[0] if final else []
-        return Explored(list(last.values()), front, rounds, self._runs, self.goals)
+        return Explored(list(last.values()), front, rounds, self._runs, self.goals, final)
+
+    def _near(self, final: Sequence[Tried]) -> list[Candidate]:
+        """The best in each goal, and those that the samples do not tell from it."""
+        found: dict[Candidate, None] = {}
+        for goal in self.goals if final else ():
+            ordered = sorted(final, key=lambda one: goal.cost(one.figures[goal.name]))
+            tied = [one for one in ordered[1:] if one.near(ordered[0], goal.name)]
+            if tied:
+                half = ordered[0].candidate.bytes // 2
+                small = [one for one in ordered if one.candidate.bytes <= half]
+                again = [ordered[0], *tied[:LAST], *small[:1]]
+                found |= dict.fromkeys(one.candidate for one in again)
+        return list(found)
 
     def _parts(self, number: int) -> list[int]:
         """The share of a workload that each round has, as one in so many."""
@@ -238,30 +288,34 @@ class Exploration:
         errors = [str(one["error"]) for each in answers.values() for one in each if one["error"]]
         if errors:
             return Tried(candidate, number, {}, {}, errors[0])
-        figures, halves, each = {}, {}, {}
+        figures, halves, each, known = {}, {}, {}, {}
         for name in dict.fromkeys([*(goal.name for goal in self.goals), *self.most]):
             # A sample is a window or a seed of every workload.
             of_each = [_of(one, name) for one in answers.values()]
             samples = [_mean(one) for one in zip(*of_each, strict=True)]
             figures[name] = _mean(samples)
             each[name] = dict(zip(answers, map(_mean, of_each), strict=True))
-            if len(samples) == SAMPLES:
+            if len(samples) in STUDENT:
+                known[name] = samples
                 spread = statistics.stdev(samples)
-                halves[name] = STUDENT * spread / math.sqrt(len(samples))
-        return Tried(candidate, number, figures, halves, each=each)
+                halves[name] = STUDENT[len(samples)] * spread / math.sqrt(len(samples))
+        return Tried(candidate, number, figures, halves, each=each, samples=known)
 
     def _fits(self, one: Tried) -> bool:
         """Whether it ran, and keeps its limits."""
         return one.error is None and all(one.figures[n] <= most for n, most in self.most.items())
 
     def _kept(self, tried: Sequence[Tried]) -> list[Candidate]:
-        """The best quarter, front by front, and the best of each design."""
+        """The best quarter, front by front, the best of each design and of less memory."""
         fitting = [one for one in tried if self._fits(one)] or list(tried)
         ordered = [one for front in self._fronts(fitting) for one in front]
         kept = ordered[: max(LAST, -(-len(tried) // KEEP))]
         for design in self.designs:
             if all(one.candidate.design != design for one in kept):
                 kept += [one for one in ordered if one.candidate.design == design][:1]
+        for part in SPENT[1:]:
+            small = [one for one in ordered if one.candidate.bytes <= self.budget // part]
+            kept += small[:1]
         chosen = {one.candidate for one in kept}
         return [one.candidate for one in tried if one.candidate in chosen]
 
@@ -317,7 +371,7 @@ def _length(source: Source) -> tuple[str, int]:
 def _samples(source: Source, part: int, samples: int) -> list[Source]:
     """Windows of a recording, together a ``part``-th of it, or seeds of a generated workload."""
     _, length = _length(source)
-    each = max(1, length // part // samples)
+    each = max(1, length // part // min(samples, SAMPLES))
     if isinstance(source, ProgramSource):
         return [source.replace(transactions=each, seed=source.seed + one) for one in range(samples)]
     if isinstance(source, SynthSource):
