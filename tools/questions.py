@@ -171,7 +171,10 @@ def _function(command: str, schema: Schema) -> str:
             default = f" = {_literal(value)}"
             if value is None and not kind.endswith("None"):
                 kind += " | None"
-        text += f"    {name}: {kind}{default},\n"
+        line = f"    {name}: {kind}{default},\n"
+        if len(line) > WIDTH + 1 and kind.startswith("Literal["):
+            line = f"    {name}: Literal[\n        {kind[8:-1]}\n    ]{default},\n"
+        text += line
     known = COMMANDS.get(command)
     made = module_of(command).answer.__annotations__["return"] if known else "Answer"
     made = made if made in ("Answer", "Listed", "Results") else "Answer"

@@ -79,6 +79,8 @@ class CrashFilesQuestion(Value):
     ok: tuple[int, ...] = (0,)
     #: The name of a [``file_system``](crate::file_system).
     platform: str = "ext4-ordered"
+    #: Whether images that differ in what the recovery reads come first, or all in one order.
+    reads_first: bool = True
     #: Seconds that the program may run.
     record_limit: float = 50.0
     #: The words of the recovery's command, with ``{dir}`` and ``{acks}``; none if the operations

@@ -366,7 +366,7 @@ mod tests {
     #[test]
     fn what_the_recovery_reads_comes_first_and_nothing_is_left_out() {
         let (model, operations) = recorded();
-        let reads = RecoveryReads::new([(1, vec![0..4096]), (2, Vec::new())]);
+        let reads = RecoveryReads::new([(1, std::iter::once(0..4096).collect()), (2, Vec::new())]);
         let order = || ImageOrder::new(&model, &operations, (&reads, false));
         let all = images(&model, ImageOrder::of_all(&model), &[0, 1, 2, UNREAD]);
         let first = images(&model, order(), &[0, 1, 2]);

@@ -63,7 +63,7 @@ mod tests {
         let reads = RecoveryReads::new([
             (1, vec![600..700, 0..10]),
             (2, Vec::new()),
-            (1, vec![650..1024]),
+            (1, std::iter::once(650..1024).collect()),
         ]);
         let sees = |inode, offset, length| {
             reads.see(&Effect {

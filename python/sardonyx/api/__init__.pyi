@@ -83,7 +83,9 @@ def crash_exhaustive(
     programs: Texts = (),
     designs: Texts = ("sca", "fca", "co-located", "co-located-cc", "no-encryption", "no-atomicity"),
     *,
-    platform: Literal["adr", "eadr", "bbb", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"] = "adr",
+    platform: Literal[
+        "adr", "eadr", "bbb", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"
+    ] = "adr",
     cores: int | None = None,
     transactions: int | None = None,
     transaction_size: int | str | None = None,
@@ -103,7 +105,9 @@ def crash_once(
     programs: Texts = (),
     designs: Texts = ("sca", "fca", "co-located", "co-located-cc", "no-encryption", "no-atomicity"),
     *,
-    platform: Literal["adr", "eadr", "bbb", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"] = "adr",
+    platform: Literal[
+        "adr", "eadr", "bbb", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"
+    ] = "adr",
     cores: int | None = None,
     transactions: int | None = None,
     transaction_size: int | str | None = None,
@@ -135,7 +139,9 @@ def crash_run(
     programs: Texts = (),
     designs: Texts = ("sca", "fca", "co-located", "co-located-cc", "no-encryption", "no-atomicity"),
     *,
-    platform: Literal["adr", "eadr", "bbb", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"] = "adr",
+    platform: Literal[
+        "adr", "eadr", "bbb", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"
+    ] = "adr",
     cores: int | None = None,
     transactions: int | None = None,
     transaction_size: int | str | None = None,
@@ -163,7 +169,9 @@ def crash_stages(
     programs: Texts = (),
     designs: Texts = ("sca", "fca", "co-located", "co-located-cc", "no-encryption", "no-atomicity"),
     *,
-    platform: Literal["adr", "eadr", "bbb", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"] = "adr",
+    platform: Literal[
+        "adr", "eadr", "bbb", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part"
+    ] = "adr",
     cores: int | None = None,
     transactions: int | None = None,
     transaction_size: int | str | None = None,
