@@ -317,7 +317,7 @@ def test_a_green_answer_says_which_promises_and_values_it_does_not_test(tmp_path
     assert status == 0, err
     untested = json.loads((tmp_path / "j").read_text())["untested"]
     assert (untested["acknowledgements"], untested["not_durable"]) == (2, 1), untested
-    assert untested["not_durable_at"] == ["<string>:6"]
+    assert [place.rpartition(":")[2] for place in untested["not_durable_at"]] == ["6"]
     assert (untested["sectors"], untested["overwritten"], untested["mapped"]) == (3, 1, 0)
     said = " ".join(out.split())
     assert "1 of 2 acknowledgements came when nothing done since the one before" in said
