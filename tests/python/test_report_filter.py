@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 from sardonyx.draw.figure import Figure
+from sardonyx.draw.grid import grid, numbers
 from sardonyx.papers import esd
 from sardonyx.papers.reproduction import BesidePaper
-from sardonyx.report import figures, write_report
+from sardonyx.report import figures, printed, write_report
 from sardonyx.runs.measures import written
 from test_report_fixture import DESIGNS, compared, invented_document
 from test_report_page import browse, chromium
@@ -214,3 +215,26 @@ def test_values_are_written_as_python_writes_them(page: Path, chromium: str) -> 
         for each, (v, u) in zip(ours, [(v, u) for v in values for u in units], strict=True)
     ]
     assert json.loads(html.unescape(title[1])) == ours
+
+
+def test_a_page_of_tables_follows_too(tmp_path: Path, chromium: str) -> None:
+    page = tmp_path / "printed.html"
+
+    def tell(people: Any) -> None:
+        table = grid("program", "design", *numbers("cuts"))
+        for program in ("btree", "queue"):
+            for design in ("sca", "fca"):
+                table.add_row(program, design, "7")
+        people.print(table)
+
+    printed.write("crash run", tell, page)
+    shown = """<script>
+      location.hash = "table-1?design=fca&workload=queue";
+      addEventListener("hashchange", () => {
+        const rows = [...document.querySelectorAll("tbody tr")].filter((row) => !row.hidden);
+        document.documentElement.dataset.rows = rows.map((row) => row.innerText).join();
+      });
+    </script>"""
+    page.write_text(page.read_text().replace("</body>", f"{shown}</body>"))
+    seen = browse(chromium, page)
+    assert seen.console() == [] and (seen.state("rows") or "").split() == ["queue", "fca", "7"]
