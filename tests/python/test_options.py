@@ -183,7 +183,13 @@ PLACES |= {"compare --sensitivity", "reproduce --sensitivity"}
 PLACES |= {"reproduce --cells"}  # test_sampling.py has it
 # What they do comes after the answer that is looked at here; test_crash_causes.py has it.
 PLACES |= {"--baseline", "--write-baseline", "--sarif", "--junit"}
-PLACES |= {"crash-test lint --all", "crash-test files --verbose"}  # shown, or not
+# Shown, or not.
+PLACES |= {
+    "crash-test lint --all",
+    "crash-test files --verbose",
+    "compare --notes",
+    "report --notes",
+}
 PLACES |= {f"crash-test search --{more}" for more in ("threads", "recovery", "designs")}
 # The same question again, with faults; test_cli_crash.py has it.
 PLACES |= {"crash run --self-test", "crash run --until-exercised"}

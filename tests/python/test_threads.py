@@ -16,7 +16,7 @@ TRACE = "sort-threads"
 
 def test_each_thread_has_a_core(sardonyx: Program, tmp_path: Path) -> None:
     words = ("compare", TRACE, "--designs", "baseline,esd", "--limit", "3000", "--out")
-    done = sardonyx(*words, "out", "--threads", "--copies", "2")
+    done = sardonyx(*words, "out", "--threads", "--copies", "2", "--notes")
     assert done.status == 0, done.err
     run = Results.load(tmp_path / "out").runs[0]
     assert run.threads and run.threads > 1 and run.cores == 2 * run.threads
