@@ -211,6 +211,16 @@ def test_a_check_of_keys_reads_every_item_and_what_was_promised(
 
 
 @pytest.mark.machine
+def test_an_environment_that_was_never_finished_is_wrong_only_where_something_was_promised(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "data.mdb").write_bytes(bytes(8192))
+    assert wrong("lmdb", tmp_path) == ""
+    assert "it is gone" in wrong("lmdb", tmp_path, b"key value\n")
+    (tmp_path / "data.mdb").write_bytes(bytes(3 * 4096))
+    assert "MDB_INVALID" in wrong("lmdb", tmp_path)
+
+
 def test_the_check_of_redis_mends_a_torn_end_and_nothing_else(tmp_path: Path) -> None:
     check("redis")
     place = tmp_path / "appendonlydir"

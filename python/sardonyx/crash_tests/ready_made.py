@@ -113,15 +113,22 @@ class Statistics(ctypes.Structure):
 
 #: Constants of ``lmdb.h``; a database in another is an item of 48 bytes.
 NO_FOLDER, FIRST, NEXT, NO_MORE, NO_DATABASE, DATABASE = 0x4000, 0, 8, -30798, -30784, 48
-LMDB_MAGIC = (0xBEEFC0DE).to_bytes(4, "little")
+LMDB_MAGIC, LMDB_PAGE = (0xBEEFC0DE).to_bytes(4, "little"), 4096
 
 
 def environments(folder: Path) -> Iterator[Path]:
-    """LMDB's files, by name or by the magic number of their first page."""
+    """LMDB's files, by name or by the magic number of their first page, whose making was finished.
+
+    LMDB writes the two pages of an empty environment without a sync.
+    """
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name != "lock.mdb":
             with path.open("rb") as file:
-                if path.name == "data.mdb" or file.read(20)[16:] == LMDB_MAGIC:
+                pages = file.read(2 * LMDB_PAGE)
+                marks = [pages[at:][16:20] == LMDB_MAGIC for at in (0, LMDB_PAGE)]
+                is_empty = path.stat().st_size <= 2 * LMDB_PAGE
+                is_its = marks[0] or path.name == "data.mdb"
+                if is_its and (all(marks) or not is_empty):
                     yield path
 
 
