@@ -241,6 +241,8 @@ def test_the_check_of_postgres_reads_every_page(tmp_path: Path) -> None:
     place = tmp_path / "d"
     cluster(place)
     assert not wrong("postgres", tmp_path)
+    (place / "postmaster.pid").write_bytes(b"")
+    assert not wrong("postgres", tmp_path)
     largest = max((place / "base/1").iterdir(), key=lambda path: path.stat().st_size)
     whole = largest.read_bytes()
     largest.write_bytes(whole[:20000] + bytes(100) + whole[20100:])

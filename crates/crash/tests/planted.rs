@@ -1,8 +1,12 @@
 //! Faults that are planted into whole stacks (`sardonyx crash run --self-test`): what a plan finds of them.
 
 use sardonyx::controller::designs::Stack;
-use sardonyx_crash::{Attacks, Options, SelfTest, Trial, know_planted_faults};
+use sardonyx_crash::{
+    Attacks, Cuts, Kind, Options, Platform, SelfTest, Trial, know_planted_faults,
+};
 use sardonyx_workload::DurabilityKind;
+
+use crate::small_runs::{Small, explored, on};
 
 fn tested(design: &str) -> SelfTest {
     let stack = Stack::named(design).expect("a design");
@@ -52,6 +56,37 @@ fn a_fault_that_changes_nothing_is_not_counted() {
         "marks are the encryption's, and there is none"
     );
     assert_eq!(tested.caught.len(), 6);
+}
+
+/// Over a log few cuts show that a line is not there yet: the run as a whole does, without any.
+#[test]
+fn a_request_that_is_accepted_before_its_bytes_is_seen_without_a_cut() {
+    know_planted_faults();
+    let small = Small {
+        program: "queue",
+        ..Small::BTREE
+    };
+    for design in ["hw-log", "proteus", "easy-pm", "lad", "silo", "fwb"] {
+        let seen = |design: &str| {
+            let found = explored(
+                &small.run(design),
+                &Options {
+                    cuts: Cuts::Sample(1),
+                    ..on(Platform::Adr)
+                },
+            );
+            let lost = found.tally.kinds.get(&Kind::LineLost);
+            lost.is_some_and(|(_, first)| first.what.contains("its bytes are not"))
+        };
+        assert!(!seen(design), "{design}");
+        // The others answer once they keep the line themselves, on chip or in their log.
+        let waits = ["hw-log", "proteus", "easy-pm"].contains(&design);
+        assert_eq!(
+            seen(&format!("{design}!policy-not-awaited")),
+            waits,
+            "{design}"
+        );
+    }
 }
 
 #[test]

@@ -31,9 +31,19 @@ struct Model {
     words: u64,
     home: u64,
     collections: u64,
+    read: u64,
 }
 
 impl Model {
+    /// A read of each line: of all its slices, each once.
+    fn read_all(&mut self) {
+        for line in self.lines.keys() {
+            let of_line = self.out.range((*line, 0)..(*line + 1, 0));
+            let slices: BTreeSet<u64> = of_line.map(|(_, slice)| *slice).collect();
+            self.read += slices.len() as u64;
+        }
+    }
+
     fn collect(&mut self) {
         let lines: BTreeSet<u64> = self.out.keys().map(|(line, _)| *line).collect();
         self.home += lines.len() as u64;
@@ -171,6 +181,7 @@ fn counts_and_contents_are_those_of_a_model() {
             }
         }
         out.reads_as(&model.lines, "at the end");
+        model.read_all();
         let figures = out.controller.figures();
         let counted = |name: &str| figures.named(name).number().expect("a count") as u64;
         let names = [
@@ -178,10 +189,17 @@ fn counts_and_contents_are_those_of_a_model() {
             "oop_words",
             "oop_lines_home",
             "oop_collections",
+            "oop_slices_read",
         ];
         assert_eq!(
             names.map(counted),
-            [model.slices, model.words, model.home, model.collections],
+            [
+                model.slices,
+                model.words,
+                model.home,
+                model.collections,
+                model.read
+            ],
             "{room} {buffer}"
         );
         assert_eq!(model.collections > 0, room < 1024, "{room}");

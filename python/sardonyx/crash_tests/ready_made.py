@@ -349,7 +349,10 @@ def clusters(folder: Path) -> Iterator[Path]:
 
 
 def postgres(place: Path, tool: str) -> Items:
-    """Let a cluster recover, read all its databases, and check all checksums of pages."""
+    """Let a cluster recover, read all its databases, and check all checksums of pages.
+
+    A lock file that a cut while the server began has left empty is removed, as its message asks.
+    """
     import subprocess
 
     # A server refuses root, which is another user in a namespace of its own.
@@ -371,6 +374,9 @@ def postgres(place: Path, tool: str) -> Items:
         return ran.stdout
 
     place.chmod(0o700)
+    lock = place / "postmaster.pid"
+    if lock.is_file() and not lock.stat().st_size:
+        lock.unlink()
     listed = ask("template1", "SELECT datname FROM pg_database WHERE datallowconn;\n")
     for database in (line.split('"')[1] for line in listed.splitlines() if "datname = " in line):
         ask(database, POSTGRES_READ)

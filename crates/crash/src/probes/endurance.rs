@@ -171,3 +171,55 @@ impl Endurance<'_> {
             && near::settings(&machine.settings).is_none()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planted;
+    use sardonyx::config::Machine;
+    use sardonyx::controller::designs::Stack;
+    use sardonyx_workload::{DurabilityKind, ProgramSpec};
+
+    fn endured(design: &str, drains_caches: bool) -> Option<(Crowded, u64)> {
+        planted::know();
+        let spec = ProgramSpec {
+            name: "queue".into(),
+            item_bytes: 64,
+            footprint: 4096,
+            transactions: 2,
+            seed: 1,
+            durability: DurabilityKind::on(&Stack::named(design).expect("a design")),
+            ..ProgramSpec::default()
+        };
+        let machine = Machine::load::<&str, &str>("sca", &[]).expect("a machine");
+        let history = History::record(&machine, design, &[spec], 1).expect("a run");
+        let looked = Looked::default();
+        let found = history.endured(
+            80_000,
+            &Looked {
+                drains_caches,
+                ..looked
+            },
+        );
+        found
+    }
+
+    /// Each of these layers does what is right for longer than any run is.
+    #[test]
+    fn what_goes_wrong_late_is_found_after_that_and_nothing_is_without_it() {
+        let all = [
+            ("sca", "policy-late-write-dropped", 1 << 16),
+            ("fwb", "log-late-entry-dropped", 1_900),
+            ("esd-sound", "mapping-late-write-dropped", 1 << 16),
+            ("hw-log", "log-late-entry-dropped", 1_900),
+            ("sca@bonsai", "policy-late-write-dropped", 1 << 16),
+        ];
+        for (number, (sound, fault, first)) in
+            sardonyx_property::some(&all, 2).into_iter().enumerate()
+        {
+            assert!(endured(sound, number % 2 == 1).is_none(), "{sound}");
+            let wrong = endured(&format!("{sound}!{fault}"), false);
+            assert!(wrong.is_some_and(|(_, at)| at > first), "{sound}");
+        }
+    }
+}

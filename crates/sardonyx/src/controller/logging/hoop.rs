@@ -24,7 +24,8 @@ use super::newest::{
     self, Changed, Counting, Known, Lies, Newest, OutOfPlaceCounts, Running, committed,
 };
 use super::pending::{FIRST_NUMBER, SEALED};
-use super::slices::{self, HomedWord, Slice, Slices, WORDS, put_word, word};
+use super::round::{put_word, word};
+use super::slices::{self, HomedWord, Slice, Slices, WORDS};
 use super::undo::{LOGGED_AGAIN, UNDONE};
 use crate::controller::layers::{About, Design, File, Guarantee, Logging};
 use crate::controller::{Class, Layer, Persist, Storey, Top, Write, stands_on_below};
@@ -149,7 +150,7 @@ impl Hoop {
             buffer: settings.get(&BUFFER) as usize * WORDS,
             period: Time::from_ps(settings.get(&PERIOD) * 1_000_000),
             collected: Time::ZERO,
-            head: slices.first,
+            head: slices.round().first,
             slices,
             log: VecDeque::new(),
             known: BTreeMap::new(),
@@ -256,7 +257,7 @@ impl Hoop {
         }
         let number = self.head;
         self.head += 1;
-        if number >= self.slices.first + room {
+        if number >= self.slices.round().first + room {
             plan.exercise(&SLICE_AGAIN);
         }
         let (slice_at, mut of_log) = (At::new(slice, exist), plan.because(Cause::Log));
@@ -400,7 +401,7 @@ impl Hoop {
 
     fn dump_tail(&mut self, plan: &mut Plan) {
         let tail = self.head - self.log.len() as u64;
-        self.free = self.slices.move_tail(tail, self.free, plan);
+        self.free = self.slices.round().move_tail(tail, self.free, plan);
     }
 
     /// Ends the transaction of `core`, whose words outlive a cut after the returned step.
@@ -425,7 +426,7 @@ impl Hoop {
         } else {
             Step::PAST
         };
-        self.slices.unlock(&this.lines, durable, plan)
+        self.slices.round().unlock(&this.lines, durable, plan)
     }
 
     fn is_time(&self, plan: &Plan) -> bool {
@@ -446,11 +447,11 @@ impl Storey for Hoop {
             gate = plan.both(gate, known.safe);
         }
         self.log.clear();
-        self.free = self.slices.restart(self.head, gate, plan);
+        self.free = self.slices.round().restart(self.head, gate, plan);
     }
 
     fn recover(&mut self, plan: &mut Plan) {
-        self.head = self.slices.found_tail(plan);
+        self.head = self.slices.round().found_tail(plan);
         self.drained = Some(BTreeSet::new());
     }
 
@@ -487,7 +488,7 @@ impl Storey for Hoop {
             accepted = plan.both(accepted, stored.accepted);
             restored.push(line);
         }
-        self.free = self.slices.restart(self.head, accepted, &mut plan);
+        self.free = self.slices.round().restart(self.head, accepted, &mut plan);
         restored
     }
 

@@ -17,6 +17,7 @@ pub mod buckets;
 pub mod owners;
 pub mod pending;
 pub mod ring;
+pub mod round;
 pub mod slices;
 pub mod undo;
 pub mod window;

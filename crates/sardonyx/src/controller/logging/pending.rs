@@ -68,12 +68,10 @@ pub static SHARED_MECHANISMS: [&Mechanism; 6] = [
     &ENDED_FULL,
 ];
 
-/// The limits of such a log's numbers and tables.
-pub const LIMITS: &[Limit] = &[
-    undo::BUCKETS_NAMED,
-    undo::BUCKET_NUMBERS,
+/// The limit of a log's numbers of which pads are made.
+pub const fn numbers(name: &'static str) -> Limit {
     Limit {
-        name: "numbers of transactions that pads are made of",
+        name,
         bits: 64,
         begins: Some(&FIRST_NUMBER),
         pads: true,
@@ -81,7 +79,14 @@ pub const LIMITS: &[Limit] = &[
             bits: &[16, 32, 56],
             below: 8,
         },
-    },
+    }
+}
+
+/// The limits of such a log's numbers and tables.
+pub const LIMITS: &[Limit] = &[
+    undo::BUCKETS_NAMED,
+    undo::BUCKET_NUMBERS,
+    numbers("numbers of transactions that pads are made of"),
     Limit::unreached(
         "the last number of a transaction that pads are made of",
         64,

@@ -1,26 +1,16 @@
-//! A log that goes round in one region of memory: entries of words of a line, each with the number of its own line of
-//! the log, and registers on reserve power with the number from which on entries count.
-//! Sources: FWB (HPCA 2018), the abstract and a public summary of its Sec. III: a circular log with a head and a tail,
-//! and a bit in each entry that tells one round from the next; MorLog (ISCA 2020) for entries of some words of a line.
-//! Left out: which entries a log has, and when the tail moves.
-//!
-//! *Assumed*: an entry's number stands for the bit that tells rounds apart, and, as the papers do not encrypt, is what
-//! its pad is made of, with its place. After a cut numbers go on a whole round further, so that no entry which the cut
-//! left behind a gap is taken for a new one.
+//! Entries of a log that goes round ([`super::round`]): words of a line, each with the number of its own line of the log.
+//! Source: MorLog (ISCA 2020) for entries of some words of a line. Left out: which entries a log has, and when the tail
+//! moves.
 
 use smallvec::SmallVec;
 
-use super::LOG_REGION;
-use super::pending::{FIRST_NUMBER, SEALED};
-use crate::controller::encryption::ENABLED;
-use crate::controller::encryption::pad::Pads;
-use crate::controller::layers::{Limit, Reached};
-use crate::line::{Line, Logical, Place, ZERO_LINE};
-use crate::medium::layout::{Layout, Region};
-use crate::medium::params::Unit;
-use crate::plan::{At, Plan, Queue, Step};
+use super::pending::numbers;
+use super::round::{Round, word};
+use crate::controller::layers::Limit;
+use crate::line::{Line, Logical, ZERO_LINE};
+use crate::medium::layout::Layout;
+use crate::plan::{At, Plan, Step};
 use crate::settings::Settings;
-use crate::stats::Cause;
 
 /// Words of a line of data that one line of the log has room for, behind its number, its line and its transaction.
 pub const WORDS: usize = 5;
@@ -56,10 +46,6 @@ pub struct RingEntry {
     /// The words of the line that it has, a bit each.
     pub mask: u8,
     words: [u64; WORDS],
-}
-
-fn word(line: &Line, index: usize) -> u64 {
-    u64::from_le_bytes(line.as_chunks().0[index])
 }
 
 /// The words in which two lines differ, a bit each.
@@ -140,16 +126,7 @@ impl RingEntry {
 
 /// The limits of such a log's numbers.
 pub const LIMITS: &[Limit] = &[
-    Limit {
-        name: "numbers of lines of the log, of which pads are made",
-        bits: 64,
-        begins: Some(&FIRST_NUMBER),
-        pads: true,
-        reached: Reached::Near {
-            bits: &[16, 32, 56],
-            below: 8,
-        },
-    },
+    numbers("numbers of lines of the log, of which pads are made"),
     Limit::unreached(
         "the last number of a line of the log",
         64,
@@ -206,90 +183,50 @@ pub trait Outlasting: Send {
     fn restart(&mut self, tail: u64, gate: Step, plan: &mut Plan) -> Step;
 }
 
-/// The log's region, its registers and its encryption.
+/// The entries of a log in such a region, one in each line.
 #[derive(Clone)]
-pub struct Ring {
-    pads: Option<Pads>,
-    region: Region,
-    registers: Region,
-    first: u64,
-}
+pub struct Ring(Round);
 
 impl Ring {
     /// Reserves a log of so many lines.
     pub fn new(settings: &Settings, lines: u64, layout: &mut Layout) -> Ring {
-        let sealed = settings.get(&ENABLED) && settings.get(&SEALED);
-        Ring {
-            pads: sealed.then(|| Pads::new(settings)),
-            region: layout.reserve(LOG_REGION, lines),
-            registers: layout.reserve("log-registers", 2),
-            first: settings.get(&FIRST_NUMBER),
-        }
+        Ring(Round::new(settings, lines, layout))
     }
-
-    fn place(&self, number: u64) -> Place {
-        self.region.line(number % self.region.lines)
-    }
-}
-
-fn tail_line(tail: u64) -> Line {
-    let mut line = ZERO_LINE;
-    line[..8].copy_from_slice(&tail.to_le_bytes());
-    line
 }
 
 impl Outlasting for Ring {
     fn room(&self) -> u64 {
-        self.region.lines
+        self.0.lines()
     }
 
     fn first(&self) -> u64 {
-        self.first
+        self.0.first
     }
 
     fn put(&mut self, number: u64, entry: At<&RingEntry>, gate: Step, plan: &mut Plan) -> Step {
-        let (place, plain) = (self.place(number), entry.value.plain(number));
-        let from = plan.upcoming();
-        let (mut line, mut at) = (plain, entry.at);
-        if let Some(pads) = &self.pads {
-            let pad = plan.because(Cause::Encryption).unit(Unit::Aes, Step::PAST);
-            line = pads.crypt(place, number, &plain);
-            at = plan.both(at, pad);
-        }
-        let stored = plan.write(place, At::new(&line, at), gate);
-        plan.logged(from, &plain);
-        stored.accepted
+        let plain = entry.value.plain(number);
+        (self.0).put((number, number), At::new(&plain, entry.at), gate, plan)
     }
 
     fn move_tail(&mut self, tail: u64, ripe: Step, plan: &mut Plan) -> Step {
-        plan.registers(self.registers.line(0), &tail_line(tail), ripe, &[])
+        self.0.move_tail(tail, ripe, plan)
     }
 
     fn unlock(&mut self, lines: &[Logical], ripe: Step, plan: &mut Plan) -> Step {
-        plan.registers(self.registers.line(1), &ZERO_LINE, ripe, lines)
+        self.0.unlock(lines, ripe, plan)
     }
 
     fn found_tail(&self, plan: &mut Plan) -> u64 {
-        let line = plan.scan(self.registers.line(0)).unwrap_or(ZERO_LINE);
-        word(&line, 0).max(self.first)
+        self.0.found_tail(plan)
     }
 
     fn found(&self, number: u64, plan: &mut Plan) -> Option<At<RingEntry>> {
-        let place = self.place(number);
-        let read = plan.read(place, Step::PAST);
-        let (mut line, mut at) = (read.value?, read.at);
-        if let Some(pads) = &self.pads {
-            let pad = pads.unstored(Step::PAST, &mut plan.because(Cause::Encryption));
-            line = pads.crypt(place, number, &line);
-            at = plan.both(at, pad);
-        }
-        Some(At::new(RingEntry::parse(&line, number)?, at))
+        let line = self.0.read((number, number), Step::PAST, plan)?;
+        Some(At::new(RingEntry::parse(&line.value, number)?, line.at))
     }
 
     fn restart(&mut self, tail: u64, gate: Step, plan: &mut Plan) -> Step {
-        let (place, line) = (self.registers.line(0), tail_line(tail));
-        plan.write_words(place, At::past(&line), 1, None, gate, Queue::Data)
-            .accepted
+        self.0.restart(tail, gate, plan)
     }
 }
 
