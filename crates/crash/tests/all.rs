@@ -12,6 +12,7 @@ mod integrity;
 mod integrity_more;
 mod levelling;
 mod lives;
+mod out_of_place;
 mod pausing;
 mod plans;
 mod planted;
