@@ -205,3 +205,28 @@ fn counts_and_contents_are_those_of_a_model() {
         assert_eq!(model.collections > 0, room < 1024, "{room}");
     }
 }
+
+/// A cut after the commit finds the words that stay home, too, though only the line was flushed before.
+#[test]
+fn words_that_stay_home_outlive_the_commit_of_others() {
+    let settings = [("encryption.counter_cache.bytes", "4096")];
+    let mut out = Out::recovered(&settings, Image::new());
+    let mut held = BTreeMap::new();
+    for (number, line) in (1..).zip(0..LINES) {
+        let before = content(line, number, WORDS);
+        let write = Write::new(Logical(line), At::past(&before));
+        write_untimed(&mut out.controller, &mut out.untimed, write);
+        let mut data = before;
+        data[..8].fill(0xa5);
+        let (old, new) = (
+            BTreeMap::from([(line, before)]),
+            BTreeMap::from([(line, data)]),
+        );
+        out.begin(number);
+        out.store(&new, &old);
+        out.commit();
+        held.insert(line, data);
+        let mut left = Out::recovered(&settings, out.untimed.left());
+        left.reads_as(&held, "after a cut");
+    }
+}

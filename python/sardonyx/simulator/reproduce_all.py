@@ -71,6 +71,7 @@ class Done:
     """What a part has left: the command without its place, its time and its figures."""
 
     asked: str
+    #: The version and, in a checkout, the commit that did it.
     version: str
     seconds: float
     figures: tuple[tuple[str, str], ...]
@@ -87,7 +88,7 @@ def parts(asked: Reproduce) -> list[Part]:
         given = {"paper": name, **quick, **more, **seed}
         return Part(name, title, "reproduce", given, less if asked.quick else full)
 
-    logs = ["hw-log", "proteus", "silo", "lad"]
+    logs = ["hw-log", "proteus", "silo", "lad", "fwb", "morlog", "hoop"]
     few = {"limit": 20_000} if asked.quick else {}
     size = {"footprint": "1M", "transactions": 1500, "warmup": "500"}
     recorded = [name for name in recordings.recordings() if not name.endswith("threads")]
@@ -105,7 +106,7 @@ def parts(asked: Reproduce) -> list[Part]:
     rivals = {"traces": programs, "designs": logs, "machine": "sca", **size}
     found += [
         Part("rivals-dedup", "Later rivals: deduplication", "compare", dedup, 2),
-        Part("rivals-logs", "Later rivals: logs on chip", "compare", rivals, 2),
+        Part("rivals-logs", "Later rivals: logs in hardware", "compare", rivals, 3),
     ]
     for machine in ("cxl", "optane"):
         given = {"machine": machine, **({"requests": 5000} if asked.quick else {})}
@@ -158,14 +159,18 @@ def _asked(part: Part) -> str:
     return json.dumps([part.command, part.given], sort_keys=True)
 
 
+def _version() -> str:
+    return " ".join(filter(None, [_core.VERSION, origin.commit()]))
+
+
 def _done(part: Part, folder: Path) -> Done | None:
-    """What a part has left, if this version did it as it is asked now."""
+    """What a part has left, if this version and commit did it as it is asked now."""
     place = folder / part.name
     try:
         found = read(Done, json.loads((place / DONE).read_text(encoding="utf-8")))
     except (OSError, ValueError, MisfitError):
         return None
-    same = (found.asked, found.version) == (_asked(part), _core.VERSION)
+    same = (found.asked, found.version) == (_asked(part), _version())
     return found if same and (place / PAGE).is_file() else None
 
 
@@ -183,7 +188,7 @@ def _carried_out(part: Part, folder: Path, jobs: int | None, watch: Watch | None
         origin.LINE.reset(line)
     drawn = tuple((each.key, each.title) for each in found.figures())
     says = tuple(map(str, found.as_json().get("verdict", ())))
-    done = Done(_asked(part), _core.VERSION, time.monotonic() - began, drawn, says)
+    done = Done(_asked(part), _version(), time.monotonic() - began, drawn, says)
     write_text(place / DONE, json.dumps(written(done), indent=1) + "\n")
     return done
 

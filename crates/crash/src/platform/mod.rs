@@ -31,7 +31,7 @@ sardonyx::names::named! {
         /// Those, the processors' caches and the controller's metadata caches.
         Eadr = "eadr",
         /// Those of `adr`, and battery-backed buffers beside the cores' caches that keep each store until the line is
-        /// accepted (BBB, HPCA 2021), but no metadata caches.
+        /// accepted (BBB, HPCA 2021), but no metadata caches. The buffers take no time and hold any number of lines.
         Bbb = "bbb",
         /// Nothing; a line that is being programmed is torn at 8-byte granularity.
         None = "none",
