@@ -111,7 +111,7 @@ def replay(ended: subprocess.CompletedProcess[str], where: Path) -> dict[str, An
     return run
 
 
-@pytest.mark.parametrize("program", ["queue", "rbtree"])
+@pytest.mark.parametrize("program", ["queue", pytest.param("rbtree", marks=pytest.mark.slow)])
 def test_a_mutant_fails_and_its_cut_replays(tmp_path: Path, program: str) -> None:
     planted = ("run", program, "-d", "sca", "--mutant", "log-not-flushed", "--seed", "4")
     ended = crash(*planted, "--json", "a.json", where=tmp_path, status=1)

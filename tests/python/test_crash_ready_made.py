@@ -221,6 +221,7 @@ def test_an_environment_that_was_never_finished_is_wrong_only_where_something_wa
     assert "MDB_INVALID" in wrong("lmdb", tmp_path)
 
 
+@pytest.mark.machine
 def test_the_check_of_redis_mends_a_torn_end_and_nothing_else(tmp_path: Path) -> None:
     check("redis")
     place = tmp_path / "appendonlydir"

@@ -234,3 +234,23 @@ impl Untimed {
         self.forget();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{At, Queue, Step};
+
+    /// A cache's copy counts, though somebody has changed other words of the line in memory.
+    #[test]
+    fn what_is_written_back_is_read_whole_with_and_without_steps() {
+        let (place, copy) = (Place(3), [7; LINE_BYTES]);
+        for of in [Untimed::new, Untimed::tried_out] {
+            let mut image = Image::new();
+            image.put(place, Some(&([9; LINE_BYTES], None)));
+            let mut untimed = of(image);
+            untimed
+                .plan(|plan| plan.write_back(place, At::past(&copy), 1, Step::PAST, Queue::Data));
+            assert_eq!(untimed.newest(place), Some(copy));
+        }
+    }
+}

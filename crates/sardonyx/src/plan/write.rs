@@ -134,6 +134,8 @@ impl Plan {
             sideband,
             Moved::default(),
         );
+        // At once too, what is read next is the whole line that was written.
+        let words = if self.steps.at_once { 0xff } else { words };
         let stored = self.put_at(at, written, words, gate, queue);
         self.past_guard(stored, |guard, stored, plan| {
             let written = Written {
