@@ -32,7 +32,9 @@ fn what_commits_out_of_place_is_whole_at_every_cut() {
             ..on(Platform::Adr)
         };
         assert_holds(&history, &explored(&history, &options));
-        collected += history.exercised().of(&sardonyx::controller::logging::hoop::COLLECTED);
+        collected += history
+            .exercised()
+            .of(&sardonyx::controller::logging::hoop::COLLECTED);
     }
     assert!(collected > 200, "{collected}");
 }

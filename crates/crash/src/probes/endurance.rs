@@ -193,15 +193,11 @@ mod tests {
         };
         let machine = Machine::load::<&str, &str>("sca", &[]).expect("a machine");
         let history = History::record(&machine, design, &[spec], 1).expect("a run");
-        let looked = Looked::default();
-        let found = history.endured(
-            80_000,
-            &Looked {
-                drains_caches,
-                ..looked
-            },
-        );
-        found
+        let looked = Looked {
+            drains_caches,
+            ..Looked::default()
+        };
+        history.endured(80_000, &looked)
     }
 
     /// Each of these layers does what is right for longer than any run is.

@@ -25,7 +25,6 @@ use sardonyx::controller::integrity::{FIRST_VERSION, MACS};
 use sardonyx::controller::layers::BESIDE;
 use sardonyx::controller::logging::LOG_REGION;
 use sardonyx::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
-use sardonyx::medium::layout::Layout;
 use sardonyx::medium::params::CRASH_ENDURED;
 use sardonyx::plan::journal::MediumWrite;
 
@@ -456,7 +455,6 @@ fn digests(
         return Vec::new();
     }
     let these = clear(this);
-    let shown = shown(history, &this.layout);
     let keys = OnceCell::new();
     let keyed = || {
         let further = (2..2 + FURTHER_KEYS).filter_map(|other_key| {
@@ -479,7 +477,7 @@ fn digests(
     });
     let mut found = others.take(2).map(|other| {
         masked.set(masked.get() + 1);
-        let hang = hang(&shown, &these, &clear(&other));
+        let hang = hang(&shown(history, this, &other), &these, &clear(&other));
         let told = hang.into_iter().filter_map(|(region, pieces)| {
             let keyed: &Vec<Clear> = keys.get_or_init(keyed);
             digest_of(region, &pieces, keyed)
@@ -497,12 +495,15 @@ fn are_placed_alike(this: &Again, other: &Again) -> bool {
     places(this) == places(other)
 }
 
-/// The regions that a design says show something of contents. Contents also decide which of their lines is written, and
-/// so do versions, nodes and what else integrity keeps with MACs, which say no more than that. A MAC has a key.
-fn shown(history: &History, layout: &Layout) -> Vec<&'static str> {
+/// The regions that a design says show something of contents. Contents also decide what is found twice, and so which
+/// lines are written, and when. Versions, nodes and what else integrity keeps with MACs count that, and say no more: they
+/// are not judged if the `other` contents led to other writes. A MAC has a key.
+fn shown(history: &History, this: &Again, other: &Again) -> Vec<&'static str> {
     let mut shown = history.stack.mapping.shows.to_vec();
-    if !shown.is_empty() {
-        let beside_macs = layout.regions().iter().map(|region| region.name);
+    let places =
+        |again: &Again| -> Vec<Place> { again.beside.iter().map(|write| write.place).collect() };
+    if places(this) != places(other) {
+        let beside_macs = this.layout.regions().iter().map(|region| region.name);
         shown.extend(beside_macs.skip_while(|name| *name != MACS).skip(1));
     }
     shown
