@@ -81,7 +81,12 @@ fn accused(trial: &Trial) -> Option<String> {
         .attacks
         .as_ref()
         .map_or(0, |attacks| attacks.honest_refused);
-    (tried.fails || refused > 0).then(|| told(format!("{:?}", tried.violations)))?
+    // Sixty cuts may be too few for a verdict, but nothing may be out of reach.
+    let mut lacks = tried.lacks.iter();
+    let unreached = lacks.find(|lack| lack.had == 0 && lack.kept_by.is_empty());
+    let is_accused = tried.fails && tried.verdict != Verdict::NotExercised;
+    (is_accused || unreached.is_some() || refused > 0)
+        .then(|| told(format!("{:?} {unreached:?}", tried.violations)))?
 }
 
 /// These once asked for more than the run has, or for less than a transaction takes.

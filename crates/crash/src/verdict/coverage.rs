@@ -109,6 +109,9 @@ impl Bounds<'_> {
         used.retain(|mechanism| (mechanism.occurs)(&self.machine.settings));
         // A log in hardware sees each write, so that a near cache has nothing newer.
         used.retain(|mechanism| !(self.stack.keeps_log() && **mechanism == NEAR_VICTIM));
+        // Where metadata caches outlive a cut, no node is lost.
+        let keeps_nodes = self.options.platform.drains_caches();
+        used.retain(|mechanism| !(keeps_nodes && **mechanism == RESTORING));
         let encrypts = self.stack.encrypts(&self.machine.settings);
         used.extend(encrypts.then_some(&OTHER_CONTENTS));
         used.extend([&HANDED_LINE, &BESIDE]);
@@ -336,4 +339,38 @@ pub fn reached(history: &History, explored: &ExploredCuts) -> Reached {
         reached.reach(value, amount);
     }
     reached
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::Platform;
+
+    #[test]
+    fn no_plan_waits_for_nodes_that_no_cut_loses() {
+        let machine = Machine::load::<&str, &str>("sca", &[]).expect("a machine");
+        let stack = &Stack::named("sca@star").expect("a design");
+        for (platform, loses) in [
+            (Platform::Adr, true),
+            (Platform::Bbb, true),
+            (Platform::Eadr, false),
+        ] {
+            let options = Options {
+                platform,
+                ..Options::default()
+            };
+            let bounds = Bounds {
+                stack,
+                machine: &machine,
+                durability: DurabilityKind::on(stack),
+                options,
+                cores: None,
+                transactions: None,
+                overrides: &[],
+                once: false,
+            };
+            let needs = bounds.needs();
+            assert_eq!(needs.contains(&Need::Used(&RESTORING)), loses);
+        }
+    }
 }

@@ -314,10 +314,11 @@ impl Stack {
     /// Whether the parameter named `key` matters to the design. A key that a layer declares, or of a unit that a layer
     /// names, matters only to stacks with such a layer.
     pub fn uses(&self, key: &str) -> bool {
+        let of_unit = (key.strip_prefix("units.")).and_then(|key| key.split_once('.'));
         let names = |about: &About| {
-            let declared = || about.keys.iter().flat_map(|key| key.rows());
-            let unit = |unit: &Unit| key.starts_with(&format!("units.{}.", unit.name()));
-            declared().any(|row| row.name == key) || about.units.iter().any(unit)
+            let mut declared = about.keys.iter().flat_map(|key| key.rows());
+            let unit = |unit: &Unit| of_unit.is_some_and(|(name, _)| name == unit.name());
+            declared.any(|row| row.name == key) || about.units.iter().any(unit)
         };
         self.layers().into_iter().map(AnyLayer::about).any(names) || !abouts().any(names)
     }

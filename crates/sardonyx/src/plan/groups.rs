@@ -21,7 +21,12 @@ impl Plan {
                 group => members.extend(std::mem::take(&mut self.groups[group as usize - 1])),
             }
         }
-        let index = match self.groups.iter().position(Group::is_empty) {
+        // Without a clock no group is accepted, so all are there until they are forgotten together.
+        let free = self
+            .steps
+            .timed
+            .then(|| self.groups.iter().position(Group::is_empty));
+        let index = match free.flatten() {
             Some(free) => free,
             None => {
                 self.groups.push(Group::new());

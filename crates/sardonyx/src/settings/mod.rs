@@ -8,6 +8,8 @@ mod pressure;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
+use smallvec::{SmallVec, smallvec};
+
 use crate::line::LINE_BYTES;
 use crate::units::{Energy, Time};
 
@@ -282,7 +284,7 @@ impl CacheKey {
 /// A key or a pair of keys, whatever their types: what a layer lists.
 pub trait AnyKey: Sync {
     /// The parameters of the key or the pair.
-    fn rows(&self) -> Vec<&Row>;
+    fn rows(&self) -> SmallVec<[&Row; 2]>;
 
     /// The cache, if this is one.
     fn cache(&self) -> Option<&CacheKey> {
@@ -298,20 +300,20 @@ pub trait AnyKey: Sync {
 }
 
 impl AnyKey for Row {
-    fn rows(&self) -> Vec<&Row> {
-        vec![self]
+    fn rows(&self) -> SmallVec<[&Row; 2]> {
+        smallvec![self]
     }
 }
 
 impl<T> AnyKey for Key<T> {
-    fn rows(&self) -> Vec<&Row> {
-        vec![&self.row]
+    fn rows(&self) -> SmallVec<[&Row; 2]> {
+        smallvec![&self.row]
     }
 }
 
 impl AnyKey for CacheKey {
-    fn rows(&self) -> Vec<&Row> {
-        vec![&self.bytes.row, &self.ways.row]
+    fn rows(&self) -> SmallVec<[&Row; 2]> {
+        smallvec![&self.bytes.row, &self.ways.row]
     }
 
     fn cache(&self) -> Option<&CacheKey> {
