@@ -19,6 +19,11 @@ impl Checker<'_> {
                 continue;
             }
             let content = read_untimed(controller, &mut self.survivors.untimed, *line);
+            if self.history.may_fill() && self.survivors.untimed.failure().is_some() {
+                // A line that left a near cache for this one has found no place.
+                self.nothing_seen();
+                return;
+            }
             let seen = self.request_of(*line, &content);
             match seen {
                 Some(request) => {
@@ -30,6 +35,12 @@ impl Checker<'_> {
                 }
             }
         }
+    }
+
+    /// Forgets what lines read as: the present state cannot tell.
+    pub(crate) fn nothing_seen(&mut self) {
+        self.lost.clear();
+        self.seen.clear();
     }
 
     /// Returns the newest request that wrote `content`, or `Some(None)` if setup did; `None` if what wrote it is older

@@ -364,7 +364,7 @@ impl<'h> Checker<'h> {
         self.torn = self.survivors.tear();
         if let Err(what) = caught(|| self.recover_and_compare(extent)) {
             self.ended = Some(what);
-            self.lost.clear();
+            self.nothing_seen();
             self.secrets.clear();
             self.refused.clear();
             for core in &mut self.cores {
@@ -455,7 +455,7 @@ impl<'h> Checker<'h> {
     fn no_room(&mut self) {
         self.no_room = true;
         self.explored.covered.no_room += 1;
-        self.lost.clear();
+        self.nothing_seen();
         self.secrets.clear();
         self.put_back.clear();
     }
