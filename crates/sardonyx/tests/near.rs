@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::memory_common::{drain, request};
 use sardonyx::config::Machine;
 use sardonyx::controller::{Class, Write};
-use sardonyx::line::{Line, Logical, Tier};
+use sardonyx::line::{Line, Logical, Place, Tier};
 use sardonyx::medium::image::Image;
 use sardonyx::memory::Memory;
 use sardonyx::plan::At;
@@ -181,6 +181,38 @@ fn a_near_medium_that_is_saved_is_all_there_after_a_cut() {
                 "{line}"
             );
         }
+    }
+}
+
+#[test]
+fn near_lines_lie_as_their_own_design_has_them_under_pads_of_their_own() {
+    let data: Line = std::array::from_fn(|byte| byte as u8 + 1);
+    let pads = |design: &str| {
+        let sets = [
+            ("near.lines", "64"),
+            ("near.design", design),
+            ("near.survives", "yes"),
+        ];
+        let machine = machine("ddr4-2400", &sets);
+        let mut memory = Memory::new(&machine, "fca").unwrap();
+        // It is here before anybody says what it held.
+        assert_eq!(memory.read_at_once(Logical(5)), None);
+        memory.preload(Logical(5), &data);
+        memory.write_at_once(Logical(6), &data);
+        memory.settle();
+        let read = [5, 6].map(|line| memory.read_at_once(Logical(line)));
+        assert_eq!(read, [Some(data); 2], "{design}");
+        let image = memory.image();
+        [6, 6 | Place::NEAR_SAVED].map(|place| {
+            let line = image.read(Place(place)).unwrap_or(data);
+            std::array::from_fn::<u8, 64, _>(|byte| line[byte] ^ data[byte])
+        })
+    };
+    assert_eq!(pads("no-encryption")[1], [0; 64]);
+    for design in ["baseline", "fca", "sca"] {
+        let [far, near] = pads(design);
+        assert_ne!(near, [0; 64], "{design}");
+        assert_ne!(near, far, "{design}");
     }
 }
 

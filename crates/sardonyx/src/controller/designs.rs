@@ -4,6 +4,7 @@
 
 use std::sync::{PoisonError, RwLock};
 
+use super::encryption::pad::NEAR_KEY;
 use super::encryption::{self, ENABLED, none};
 use super::layers::{
     About, Counters, Design, Guarantee, Integrity, Logging, Mapping, Policy, PowerFail,
@@ -266,10 +267,12 @@ impl Stack {
 
     /// The near medium of these `settings`, whose own are `own`, with its layers.
     fn near(&self, own: &Settings, settings: &Settings, far: &Layout) -> Near {
-        let design = own.get(&near::DESIGN).0;
+        let design = settings.get(&near::DESIGN).0;
         let stack = Stack::named(design).expect("a design that a near medium can have");
         let lines = Geometry::from_settings(own).lines();
-        let controller = stack.build(own, &mut Layout::new(lines));
+        let mut own = own.clone();
+        own.set(&NEAR_KEY, true);
+        let controller = stack.build(&own, &mut Layout::new(lines));
         // A log's own lines follow the programs', and are no lines of programs.
         let far_lines = far.data_lines() - (self.logging.lines)(settings);
         Near::new(settings, controller, lines, far_lines, self.keeps_log())

@@ -504,8 +504,14 @@ impl Near {
             return false;
         }
         let bits = (((line.0 / self.lines) << FLAGS) | VALID).to_le_bytes();
+        // Until now zeros lay there in its stead, under a pad or none.
+        let reveal = |held: &mut Line| {
+            held.iter_mut()
+                .zip(data)
+                .for_each(|(held, byte)| *held ^= byte)
+        };
         plan.in_near(self.bits, |plan| {
-            plan.preload(Place(slot.0), Some(bits), |held| *held = *data)
+            plan.preload(Place(slot.0), Some(bits), reveal)
         });
         true
     }

@@ -153,7 +153,7 @@ pub static DESIGN: crate::settings::Key<NearDesign> = crate::settings::Key::text
     "near.design",
     Allowed::Text {
         known: known_design,
-        range: "a design without deduplication, log and integrity: baseline, fca, ideal, no-encryption, sca",
+        range: "a design without deduplication, log and integrity, and with nothing beside a line: baseline, fca, no-encryption, sca",
         tried: &["no-encryption", "baseline"],
     },
     "no-encryption",
@@ -182,7 +182,7 @@ impl Setting for NearDesign {
 }
 
 fn known_design(name: &str) -> Option<&'static str> {
-    ["no-encryption", "baseline", "fca", "ideal", "sca"]
+    ["no-encryption", "baseline", "fca", "sca"]
         .into_iter()
         .find(|known| *known == name)
 }

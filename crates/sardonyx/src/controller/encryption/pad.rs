@@ -15,11 +15,14 @@ use crate::stats::Cause;
 /// The processor's key. A simulator keeps no secrets: it is fixed so that results repeat.
 pub const KEY: [u8; 16] = *b"sardonyx-aes-128";
 
-// No layer lists it: no machine sets it, the crash explorer does.
+// No layer lists them: no machine sets them, the crash explorer and a near medium's stack do.
 keys! {
     OTHER_KEY: u64 = int("encryption.other_key", (0, KEY.len() as u64), 0),
         Source("what the crash explorer compares with"),
         "Encrypt, and make MACs, under keys of which this byte, the first being 1, differs: what does not depend on it shows";
+    NEAR_KEY: bool = flag("encryption.near_key", false),
+        Source("places of two media have the same numbers, and no pad may be used twice"),
+        "Encrypt under the near medium's key";
 }
 
 /// The pads that cost energy.
@@ -46,6 +49,7 @@ pub(super) fn cipher(settings: &Settings) -> Aes128 {
 
 /// `key`, or another one if the settings ask for it.
 pub fn other(mut key: [u8; 16], settings: &Settings) -> [u8; 16] {
+    key[0] ^= u8::from(settings.get(&NEAR_KEY)) << 7;
     if let Some(byte) = settings.get(&OTHER_KEY).checked_sub(1) {
         key[byte as usize] ^= 1 << (byte % 8);
     }
