@@ -132,7 +132,9 @@ pub fn marks(history: &History) -> Vec<Violation> {
         for write in writes().filter(|write| write.place == place && write.words & 1 == 1) {
             mark = numbers(&write.line)[0];
         }
-        for sealed in writes().filter_map(|write| sealed.get(&write.order)) {
+        // A near medium has a mark of its own.
+        let far = writes().filter(|write| !write.place.is_near());
+        for sealed in far.filter_map(|write| sealed.get(&write.order)) {
             if sealed.counter > mark {
                 let what = format!(
                     "counter {} persists, and the mark is {mark}",
