@@ -431,7 +431,7 @@ fn refreshes_of_one_bank_of_each_group() {
     let mut p = mixed();
     (p.geometry.banks, p.geometry.ranks, p.geometry.channels) = (4, 1, 1);
     (p.timing.tREFI, p.timing.tRFC, p.timing.tRRD) = (10_000, 500, 4);
-    (p.groups.count, p.groups.tRFCsb, p.groups.tREFSBRD) = (2, 100, 30);
+    (p.groups.count, p.refreshes.tRFCsb, p.refreshes.tREFSBRD) = (2, 100, 30);
     let (first, second) = ((0, 0, 0), (0, 0, 2));
     let [b1, b2] = [1, 2].map(|bank| (0, 0, bank));
     for (rule, wait, refreshes, bank) in [

@@ -6,7 +6,7 @@ use sardonyx_base::lanes::not_above;
 
 use super::activity::Activity;
 use super::channel::NEVER;
-use crate::medium::params::{BankGroups, MAX_BANKS, MediumParams, Timing};
+use crate::medium::params::{BankGroups, MAX_BANKS, MediumParams, Refreshes, Timing, Turns};
 use crate::plan::command::CommandKind;
 
 pub(crate) const PRE: usize = 0;
@@ -124,6 +124,7 @@ fn least(at: &Cycles) -> f64 {
 pub(crate) struct Banks {
     timing: Timing,
     groups: BankGroups,
+    refreshes: Refreshes,
     /// The group of each bank, counted through all ranks. Without bank groups it is the bank's rank.
     group_of: [u8; MOST],
     group_count: usize,
@@ -161,12 +162,17 @@ impl Banks {
         let groups = params.groups.within(&timing);
         let of_rank = groups.count as usize;
         let group = |bank: usize| bank / per_rank * of_rank + bank % per_rank % of_rank;
-        let per_set = groups.refreshed_together(params.geometry.banks) as usize;
-        let of_a_rank = (per_rank / per_set) as u64;
-        // The sets of a rank take turns, the last of them at the first tREFI.
+        let refreshes = params.refreshes.clone();
+        let per_set = refreshes.together(params.geometry.banks, &groups) as usize;
+        let sets = ranks as usize * per_rank / per_set;
+        // Sets take turns, those of all ranks or of each rank, the last of them at the first tREFI.
+        let turns = match refreshes.turns {
+            Turns::InTurn => sets as u64,
+            Turns::Together => (per_rank / per_set) as u64,
+        };
         let due = |set: usize| match timing.tREFI {
             0 => NEVER,
-            interval => interval * (set as u64 % of_a_rank + 1) / of_a_rank,
+            interval => interval * (set as u64 % turns + 1) / turns,
         };
         let refresh_due = std::array::from_fn(due);
         let rank = Rank {
@@ -194,7 +200,8 @@ impl Banks {
             per_rank,
             rank_shift: per_rank.trailing_zeros(),
             per_set,
-            sets: ranks as usize * of_a_rank as usize,
+            sets,
+            refreshes,
             refresh_due,
             refreshing: 0,
             opening: 0,
@@ -496,7 +503,7 @@ impl Banks {
                 Some(at) => (at.max(due), CommandKind::PrechargeAll),
                 None => {
                     let closed = banks.iter().map(|bank| bank.next[ACT]).max();
-                    let beside = match self.groups.tRFCsb {
+                    let beside = match self.refreshes.tRFCsb {
                         0 => 0,
                         _ => self.beside(self.set(set).start),
                     };
@@ -513,8 +520,7 @@ impl Banks {
         self.bus_used = at + 1;
         let free = match kind {
             CommandKind::PrechargeAll => self.timing.tRP,
-            _ if self.groups.tRFCsb > 0 => self.groups.tRFCsb,
-            _ => self.timing.tRFC,
+            _ => self.refreshes.length(&self.timing),
         };
         let banks = self.set(set);
         for bank in banks.clone() {
@@ -527,7 +533,7 @@ impl Banks {
         if kind == CommandKind::Refresh {
             self.refreshing &= !mask(&banks);
             self.refresh_due[set % MOST] += self.timing.tREFI;
-            if self.groups.tRFCsb > 0 {
+            if self.refreshes.tRFCsb > 0 {
                 self.refreshed_beside(banks.start, at);
             }
         }
@@ -601,7 +607,7 @@ impl Banks {
                 bank.next[ACT] += time;
             }
         }
-        if self.groups.tRFCsb > 0 {
+        if self.refreshes.tRFCsb > 0 {
             for rank in &mut self.ranks {
                 rank.refreshed += time;
             }
@@ -614,7 +620,7 @@ impl Banks {
     }
 
     /// The cycle from which on some banks of `bank`'s rank may be refreshed as far as its other banks are concerned. A
-    /// refresh keeps the distance of an activate from them, and one set of a rank is refreshed at a time.
+    /// refresh keeps the distance of an activate from them, and refreshes of a rank's sets have theirs.
     #[cold]
     fn beside(&self, bank: usize) -> u64 {
         let rank = bank >> self.rank_shift;
@@ -627,8 +633,8 @@ impl Banks {
     #[cold]
     fn refreshed_beside(&mut self, bank: usize, at: u64) {
         let rank = bank >> self.rank_shift;
-        self.ranks[rank % MOST].refreshed = at + self.groups.tRFCsb;
-        let others = number(at + self.groups.tREFSBRD);
+        self.ranks[rank % MOST].refreshed = at + self.refreshes.apart();
+        let others = number(at + self.refreshes.tREFSBRD);
         for group in rank << self.group_shift..(rank + 1) << self.group_shift {
             let limit = &mut self.limits[group % MOST * 4 + ACT];
             *limit = later(others, *limit);
@@ -656,7 +662,7 @@ impl Banks {
                 None => bank.next[ACT],
             });
             let mut ready = ready.max().unwrap_or(0);
-            if self.groups.tRFCsb > 0 {
+            if self.refreshes.tRFCsb > 0 {
                 ready = ready.max(self.beside(banks.start));
             }
             next = next.min(due.max(ready));
