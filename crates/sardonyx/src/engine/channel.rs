@@ -10,7 +10,7 @@ use super::pausing::{Interruptions, Pausing, Under};
 use super::queue::{Lists, NONE, QueueEntry};
 use crate::line::Place;
 use crate::medium::mapping::Decoder;
-use crate::medium::params::{MediumParams, PagePolicy, Queues, Scheduler};
+use crate::medium::params::{Drain, MediumParams, PagePolicy, Queues, Scheduler};
 use crate::plan::command::{Command, CommandKind};
 use crate::plan::steps::Step;
 
@@ -74,6 +74,8 @@ pub(crate) struct Channel {
     decoder: Decoder,
     queues: Queues,
     bank_window: usize,
+    /// Whether reads go on while writes drain.
+    mixes: bool,
     lists: [Lists; 2],
     used: [usize; 3],
     capacity: [usize; 3],
@@ -109,6 +111,7 @@ impl Channel {
             capacity: [queues.reads, queues.writes, queues.counter_writes],
             queues,
             bank_window: params.bank_window,
+            mixes: params.drain == Drain::Mixed,
             lists: [Lists::new(), Lists::new()],
             used: [0; 3],
             unready: 0,
@@ -196,7 +199,7 @@ impl Channel {
         // The beginning or the end of a drain changes which list goes first, so the scheduler runs although the bank is
         // busy.
         let turns = match self.draining {
-            true => self.unready > 0 || self.drain_is_over(),
+            true => self.unready > 0 || self.mixes || self.drain_is_over(),
             false => self.drain_is_due(),
         };
         turns || self.busy >> bank & 1 == 0
@@ -481,7 +484,8 @@ impl Channel {
     fn directions(&self) -> (usize, Option<usize>) {
         if self.draining || self.drain_is_due() {
             // Lets reads through if a write that holds a slot may wait for one of them.
-            return (WRITE_LIST, (self.unready > 0).then_some(READ_LIST));
+            let reads = self.unready > 0 || self.mixes;
+            return (WRITE_LIST, reads.then_some(READ_LIST));
         }
         let idle = self.lists[READ_LIST].len() == 0;
         if idle && (self.queues.idle_writes || self.forced_drain || self.input_ended) {
