@@ -8,7 +8,7 @@ use std::ops::{Deref, DerefMut};
 use crate::memory_common::request;
 use sardonyx::engine::{Engine, Request};
 use sardonyx::line::{Line, Place, ZERO_LINE};
-use sardonyx::medium::params::{EngineParams, GroupMerging, Unit};
+use sardonyx::medium::params::{Drain, EngineParams, GroupMerging, Unit};
 use sardonyx::plan::journal::{Event, Journal};
 use sardonyx::plan::{At, Plan, Queue, Step, Stored};
 use sardonyx::stats::{Cause, Direction, Purpose};
@@ -406,6 +406,26 @@ fn rule_5_those_behind_a_group_take_the_slots_that_it_leaves() {
             "at one instant: {tags:?}"
         );
     }
+}
+
+/// Three writes of one bank drain. Breaks if a read of another waits for their end, or does not, whatever the medium says.
+#[test]
+fn rule_6_reads_go_beside_a_drain_where_the_medium_says_so() {
+    let answered = |drain| {
+        let mut params = queues([4, 0], 3, 0);
+        params.medium.drain = drain;
+        let geometry = params.medium.geometry.clone();
+        let mut engine = Driven::new(&params);
+        for tag in 0..3 {
+            let place = Place(tag * (geometry.lines() / geometry.rows));
+            engine.write(tag, |plan| plan.write(place, At::past(&A), Step::PAST));
+        }
+        let other = Place(geometry.columns * geometry.channels);
+        engine.read(3, |plan| plan.read(other, Step::PAST).at);
+        engine.times(4)[3]
+    };
+    let alone = answered(Drain::Alone);
+    assert!(answered(Drain::Mixed) < alone / 2, "{alone}");
 }
 
 /// Breaks if a write holds a slot while it waits for a read, or a drain keeps that read out.
