@@ -9,8 +9,8 @@ use sardonyx::engine::{Engine, Request};
 use sardonyx::line::{Line, Place, ZERO_LINE};
 use sardonyx::medium::mapping::{AddressMapping, Field};
 use sardonyx::medium::params::{
-    BankGroups, Drain, EngineParams, Geometry, GroupMerging, MediumParams, PagePolicy, Queues,
-    Scheduler, Timing, Turns, Unit,
+    BankGroups, EngineParams, Geometry, GroupMerging, MediumParams, PagePolicy, Queues, Scheduler,
+    Timing, Turns, Unit,
 };
 use sardonyx::medium::pausing::PausingParams;
 use sardonyx::plan::command::{Command, CommandLog};
@@ -175,7 +175,6 @@ fn params() -> impl Strategy<Value = EngineParams> {
             params.medium.remerging = again;
             if by_member != again {
                 params.medium.refreshes.turns = Turns::Together;
-                params.medium.drain = Drain::Mixed;
             }
             params.medium.bank_window = ingress % 4;
             params.medium.group_merging = match by_member {

@@ -14,9 +14,9 @@ use crate::medium::near;
 use crate::medium::params::drain;
 use crate::medium::params::{
     ADDRESSES, ARRIVALS, AccessEnergy, BANK_WINDOW, BankGroups, COPIES_SKEW, CRASH_CACHED,
-    CRASH_ENDURED, CRASH_FIRST, CRASH_SHORT, CRASH_SPARE, CachesParams, CoreParams, DRAIN,
-    EngineParams, GROUP_MERGING, Geometry, MediumParams, PAST, PROGRAMS_FIRST, PROGRAMS_SKEW,
-    Queues, REMERGING, RankEnergy, Refreshes, TURNS, Think, Timing, UnitParams,
+    CRASH_ENDURED, CRASH_FIRST, CRASH_SHORT, CRASH_SPARE, CachesParams, CoreParams, EngineParams,
+    GROUP_MERGING, Geometry, MediumParams, PAST, PROGRAMS_FIRST, PROGRAMS_SKEW, Queues, REMERGING,
+    RankEnergy, Refreshes, TURNS, Think, Timing, UnitParams,
 };
 use crate::medium::pausing::{ITERATIONS, POLICY, THRESHOLD, TIMES};
 use crate::settings::{Allowed, Key, Row};
@@ -45,7 +45,6 @@ static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         Queues::ROWS,
         std::slice::from_ref(&GROUP_MERGING.row),
         std::slice::from_ref(&BANK_WINDOW.row),
-        std::slice::from_ref(&DRAIN.row),
         std::slice::from_ref(&REMERGING.row),
         BufferParams::ROWS,
         std::slice::from_ref(&VICTIM.row),

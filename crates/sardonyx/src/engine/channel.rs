@@ -10,7 +10,7 @@ use super::pausing::{Interruptions, Pausing, Under};
 use super::queue::{Lists, NONE, QueueEntry};
 use crate::line::Place;
 use crate::medium::mapping::Decoder;
-use crate::medium::params::{Drain, MediumParams, PagePolicy, Queues, Scheduler};
+use crate::medium::params::{MediumParams, PagePolicy, Queues, Scheduler};
 use crate::plan::command::{Command, CommandKind};
 use crate::plan::steps::Step;
 
@@ -74,8 +74,8 @@ pub(crate) struct Channel {
     decoder: Decoder,
     queues: Queues,
     bank_window: usize,
-    /// Whether reads go on while writes drain.
-    mixes: bool,
+    /// Banks that refreshes keep closed.
+    closed: u64,
     lists: [Lists; 2],
     used: [usize; 3],
     capacity: [usize; 3],
@@ -111,7 +111,7 @@ impl Channel {
             capacity: [queues.reads, queues.writes, queues.counter_writes],
             queues,
             bank_window: params.bank_window,
-            mixes: params.drain == Drain::Mixed,
+            closed: 0,
             lists: [Lists::new(), Lists::new()],
             used: [0; 3],
             unready: 0,
@@ -199,7 +199,7 @@ impl Channel {
         // The beginning or the end of a drain changes which list goes first, so the scheduler runs although the bank is
         // busy.
         let turns = match self.draining {
-            true => self.unready > 0 || self.mixes || self.drain_is_over(),
+            true => self.unready > 0 || self.drain_is_over(),
             false => self.drain_is_due(),
         };
         turns || self.busy >> bank & 1 == 0
@@ -229,6 +229,7 @@ impl Channel {
                 pausing.expire(cycle);
             }
             self.refresh(cycle);
+            self.closed = self.banks.closed_by_refreshes(cycle);
             let only_commands = self.nothing_to_select();
             if !only_commands {
                 let draining = self.draining;
@@ -484,7 +485,7 @@ impl Channel {
     fn directions(&self) -> (usize, Option<usize>) {
         if self.draining || self.drain_is_due() {
             // Lets reads through if a write that holds a slot may wait for one of them.
-            let reads = self.unready > 0 || self.mixes;
+            let reads = self.unready > 0 || self.writes_wait_for_refreshes();
             return (WRITE_LIST, reads.then_some(READ_LIST));
         }
         let idle = self.lists[READ_LIST].len() == 0;
@@ -492,6 +493,12 @@ impl Channel {
             return (WRITE_LIST, None);
         }
         (READ_LIST, None)
+    }
+
+    /// Whether refreshes keep the banks of all queued writes closed, and others are open: reads go on there.
+    fn writes_wait_for_refreshes(&self) -> bool {
+        let (closed, wanted) = (self.closed, self.lists[WRITE_LIST].banks());
+        closed != 0 && wanted & !closed == 0 && (closed.count_ones() as usize) < self.banks.count()
     }
 
     /// Counts ready writes only: a write that waits for a read must not stop that read. A full counter queue starts a

@@ -148,7 +148,9 @@ pub(crate) struct Banks {
     per_set: usize,
     sets: usize,
     refresh_due: [u64; MOST],
+    /// Banks that wait for a refresh, and those that one keeps closed until a cycle.
     refreshing: u64,
+    refreshed: (u64, u64),
     opening: u64,
     bus_used: u64,
     /// If an open row takes another current than closed ones.
@@ -204,6 +206,7 @@ impl Banks {
             refreshes,
             refresh_due,
             refreshing: 0,
+            refreshed: (0, 0),
             opening: 0,
             bus_used: 0,
             activity: (params.ranks.active != params.ranks.standby)
@@ -247,6 +250,13 @@ impl Banks {
     #[inline]
     pub fn refreshing(&self) -> u64 {
         self.refreshing
+    }
+
+    #[inline]
+    pub fn closed_by_refreshes(&self, cycle: u64) -> u64 {
+        let (closed, until) = self.refreshed;
+        let closed = if cycle < until { closed } else { 0 };
+        self.refreshing | closed
     }
 
     /// Notes that the bank's access needs `command` next.
@@ -531,6 +541,9 @@ impl Banks {
             next[ACT] = next[ACT].max(at + free);
         }
         if kind == CommandKind::Refresh {
+            let (closed, until) = self.refreshed;
+            let others = if until > at { closed } else { 0 };
+            self.refreshed = (others | mask(&banks), until.max(at + free));
             self.refreshing &= !mask(&banks);
             self.refresh_due[set % MOST] += self.timing.tREFI;
             if self.refreshes.tRFCsb > 0 {
@@ -613,6 +626,7 @@ impl Banks {
             }
         }
         self.bus_used += time;
+        self.refreshed.1 += time;
     }
 
     fn set(&self, set: usize) -> std::ops::Range<usize> {

@@ -355,7 +355,6 @@ fn queues(entries: &Entries, keys: &mut MachineKeys, bursts: u64) -> Result<()> 
     let of_bank = (entries.count(OF_BANKS, 16)? / bursts).max(1);
     keys.put("queues.scheduler", "fr-fcfs", QUEUE);
     keys.put("queues.bank_window", of_bank, OF_BANKS);
-    keys.put("queues.drain", "mixed", OF_BANKS);
     for (key, entries) in [
         ("reads", queue + 2 * of_bank),
         ("writes", 2 * queue),

@@ -30,8 +30,8 @@ pub use pages::{
 };
 pub use past::{PAST, Past, WRITTEN};
 pub use queues::{
-    BANK_WINDOW, DRAIN, Drain, FORWARD, GROUP_MERGING, GroupMerging, JOINED_EVICTION, MECHANISMS,
-    MERGE, PagePolicy, Queues, REMERGING, STARVATION, Scheduler,
+    BANK_WINDOW, FORWARD, GROUP_MERGING, GroupMerging, JOINED_EVICTION, MECHANISMS, MERGE,
+    PagePolicy, Queues, REMERGING, STARVATION, Scheduler,
 };
 pub use refreshes::{Refreshes, TURNS, Turns};
 pub use think::{THINK_BYTES, THINK_INSTRUCTIONS, THINK_LOADS, Think};
@@ -78,8 +78,6 @@ pub struct MediumParams {
     pub group_merging: GroupMerging,
     /// The oldest accesses of a bank among which a row hit is looked for; 0 for all.
     pub bank_window: usize,
-    /// What reads do while writes drain.
-    pub drain: Drain,
     /// Whether a queued write that another one was merged with takes a third.
     pub remerging: bool,
     /// The buffer that replaces the banks, if the memory module has one.
@@ -123,7 +121,6 @@ impl MediumParams {
             queues,
             group_merging: settings.get(&GROUP_MERGING),
             bank_window: settings.get(&BANK_WINDOW) as usize,
-            drain: settings.get(&DRAIN),
             remerging: settings.get(&REMERGING),
             buffer: BufferParams::from_settings(settings),
             cells,

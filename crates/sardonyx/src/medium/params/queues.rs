@@ -29,16 +29,6 @@ pub enum PagePolicy {
     Closed,
 }
 
-/// What reads do while writes drain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drain {
-    /// They wait for its end, as in NVMain's FRFCFS-WQF, Ramulator 2.1 and gem5.
-    Alone,
-    /// They go to banks that no queued write can take, as in DRAMsim3, which moves a drain's writes to queues of banks.
-    Mixed,
-}
-
-words!(Drain { "alone" => Alone, "mixed" => Mixed });
 words!(PagePolicy { "open" => Open, "closed" => Closed });
 
 /// Converts the word only: the number of row hits is a key of its own.
@@ -132,9 +122,6 @@ keys! {
     BANK_WINDOW: u64 = int("medium.queues.bank_window", (0, 4_096), 0),
         Source("queues are of a channel; DRAMsim3 has one of 8 commands for each bank"),
         "Oldest accesses of a bank among which a row hit is looked for; 0 for all that are queued";
-    DRAIN: Drain = word("medium.queues.drain", "alone"),
-        Source("NVMain's FRFCFS-WQF, Ramulator 2.1, gem5"),
-        "While writes drain, reads wait; or they go to banks that no queued write can take (DRAMsim3)";
     REMERGING: bool = flag("medium.queues.remerging", false),
         Assumed("no paper says"),
         "With coalescing, a queued write takes a third write of its line and more, not only a second";
