@@ -46,6 +46,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "controller.prioritybuffersize",
     "controllers.prioritybuffersize",
     "controller.plugins",
+    "controllers.debug",
     "refreshmanager.debug",
 ];
 const LEFT_OUT: &[(&str, &str)] = &[
@@ -64,6 +65,9 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("timing.nRCK*", "the data clock runs always"),
     ("timing.nRD2RCKSTOP", "the data clock runs always"),
     ("controllers.wcksyncmode", "the data clock runs always"),
+    ("controllers.rck*", "the data clock runs always"),
+    ("controllers.abo*", "nothing guards rows against hammering"),
+    ("controllers.bf*", "nothing guards rows against hammering"),
     ("org.*", "no level of that name"),
 ];
 const TWO: &str = "an activate, and a column command, is one command";
