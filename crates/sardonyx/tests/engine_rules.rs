@@ -419,15 +419,24 @@ fn rule_6_reads_go_on_where_no_refresh_holds_a_drain_up() {
     let geometry = medium.geometry.clone();
     // Ranks take turns, the first at half of tREFI.
     let mut engine = Driven::new(&params);
-    engine.advance_until(Time::from_ps(20_100 * clock));
-    engine.read(4, |plan| plan.read(Place(geometry.columns), Step::PAST).at);
-    engine.advance_until(Time::from_ps(20_300 * clock));
+    let early = Time::from_ps(20_100 * clock);
+    engine.advance_until(early);
+    let read =
+        |place: u64| move |plan: &mut Plan| Stored::at(plan.read(Place(place), Step::PAST).at);
+    engine.admit(
+        request(Direction::Read, 4, early),
+        early,
+        read(geometry.columns),
+    );
+    let late = Time::from_ps(20_300 * clock);
+    engine.advance_until(late);
     for tag in 0..3 {
         let place = Place(tag * geometry.columns);
-        engine.write(tag, |plan| plan.write(place, At::past(&A), Step::PAST));
+        let write = |plan: &mut Plan| plan.write(place, At::past(&A), Step::PAST);
+        engine.admit(request(Direction::Write, tag, late), late, write);
     }
-    let other = Place(geometry.columns * geometry.banks);
-    engine.read(3, |plan| plan.read(other, Step::PAST).at);
+    let other = geometry.columns * geometry.banks;
+    engine.admit(request(Direction::Read, 3, late), late, read(other));
     let times = engine.times(5);
     let of = |cycles: u64| cycles * clock;
     assert!(times[3] < of(21_000), "{times:?} {clock}");

@@ -58,6 +58,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "power.IDD3Pf",
     "power.IDD3Ps",
     "power.IDD5",
+    "power.IDD5AB", // where banks are refreshed one by one
     "power.IDD5PB",
     "power.IDD6",
     "power.IDD6L",
