@@ -431,7 +431,7 @@ fn rule_6_reads_go_on_where_no_refresh_holds_a_drain_up() {
     let late = Time::from_ps(20_300 * clock);
     engine.advance_until(late);
     for tag in 0..3 {
-        let place = Place(tag * geometry.columns);
+        let place = Place(tag * (geometry.lines() / geometry.rows)); // rows of one bank
         let write = |plan: &mut Plan| plan.write(place, At::past(&A), Step::PAST);
         engine.admit(request(Direction::Write, tag, late), late, write);
     }
