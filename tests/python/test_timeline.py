@@ -189,7 +189,7 @@ def test_commands_are_lines_that_drampower_reads(tmp_path: Path) -> None:
     trace, lines = tmp_path / "t.txt", tmp_path / "c.csv"
     # Two lines of one row, then another row of the same bank: two ranks of 16 banks, rows of 8 KiB.
     row = 8192 * 32
-    trace.write_text(f"0x0 READ 0\n0x40 WRITE 100\n{row:#x} READ 4000\n0x40 READ 9000\n")
+    trace.write_text(f"0x0 READ 0\n0x40 WRITE 100\n{row:#x} READ 4000\n0x40 READ 4400\n")
     made = CliRunner().invoke(
         cli.app,
         ["trace", "convert", str(trace), str(tmp_path / "t.parquet"), "--from", "dramsim3"],

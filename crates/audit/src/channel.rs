@@ -3,9 +3,9 @@
 
 use std::collections::VecDeque;
 
-use super::pairs::{demands, horizon};
+use super::pairs::{Distances, demands, horizon};
 use super::{Logged, Rule, TimingViolation, alone};
-use sardonyx::medium::params::{BankGroups, MediumParams, Timing};
+use sardonyx::medium::params::MediumParams;
 use sardonyx::medium::pausing::PausingParams;
 use sardonyx::plan::command::{Command, CommandKind};
 
@@ -42,8 +42,7 @@ struct Refreshes {
 }
 
 pub(super) struct Channel {
-    timing: Timing,
-    groups: BankGroups,
+    of: Distances,
     banks_per_rank: usize,
     banks_per_set: usize,
     horizon: u64,
@@ -58,16 +57,13 @@ pub(super) struct Channel {
 impl Channel {
     pub(super) fn new(params: &MediumParams) -> Channel {
         let (ranks, banks) = (params.geometry.ranks, params.geometry.banks);
-        let set = match params.groups.tRFCsb {
-            0 => banks as usize,
-            _ => params.groups.count as usize,
-        };
+        let of = Distances::new(params);
+        let set = of.set as usize;
         Channel {
             banks_per_set: set,
-            timing: params.timing.clone(),
-            groups: params.groups.within(&params.timing),
             banks_per_rank: banks as usize,
-            horizon: horizon(&params.timing, &params.groups.within(&params.timing)),
+            horizon: horizon(&of),
+            of,
             pausing: params.pausing,
             banks: vec![Bank::default(); (ranks * banks) as usize],
             writes: vec![LastWrite::default(); (ranks * banks) as usize],
@@ -167,13 +163,12 @@ impl Channel {
                 }
                 tight[rule as usize] += u64::from(actual == required);
             };
-            let timings = (&self.timing, &self.groups);
-            demands(timings, &earlier, recent.array, &event, &mut demand);
+            demands(&self.of, &earlier, recent.array, &event, &mut demand);
             let kinds = (earlier.kind, event.kind);
             if matches!(kinds, (Activate { .. }, Activate { .. })) && earlier.rank == event.rank {
                 activates += 1;
                 if activates == WINDOW {
-                    demand(Rule::FourActivates, self.timing.tFAW);
+                    demand(Rule::FourActivates, self.of.timing.tFAW);
                 }
             }
             if let Some((rule, required)) = broken {
@@ -259,7 +254,7 @@ impl Channel {
         } = logged.command;
         let number = self.number(rank, bank);
         let together = number..(number + self.banks_per_set).min(self.banks.len());
-        let t = &self.timing;
+        let t = &self.of.timing;
         match kind {
             CommandKind::Refresh if self.writes[together].iter().any(|one| one.interrupted) => {
                 return Err(alone(Rule::WriteInterrupted, logged, 0, 0));
@@ -287,7 +282,7 @@ impl Channel {
         let command = logged.command;
         let cycle = command.cycle;
         let number = self.number(command.rank, command.bank);
-        let (write, whole) = (self.writes[number], self.timing.tWP);
+        let (write, whole) = (self.writes[number], self.of.timing.tWP);
         let under_way = write.since <= cycle && cycle < write.since + write.left;
         let pausing = self.pausing.filter(|_| under_way && !write.interrupted);
         let Some(pausing) = pausing.filter(|one| write.times < one.times) else {
@@ -343,7 +338,7 @@ impl Channel {
     fn resume(&mut self, logged: Logged) -> Result<(), Box<TimingViolation>> {
         let command = logged.command;
         let cycle = command.cycle;
-        let (t, number) = (&self.timing, self.number(command.rank, command.bank));
+        let (t, number) = (&self.of.timing, self.number(command.rank, command.bank));
         let write = self.writes[number];
         if !write.interrupted || write.place != command.place {
             return Err(alone(
@@ -395,14 +390,14 @@ impl Channel {
         now: Logged,
         too_far: Rule,
     ) -> Result<(), Box<TimingViolation>> {
-        if self.timing.tREFI == 0 {
+        if self.of.timing.tREFI == 0 {
             return Ok(());
         }
         let Refreshes { count, last } = self.refreshes[set];
         let rank = (set * self.banks_per_set / self.banks_per_rank) as u32;
         let since = last.map_or(0, |logged| logged.command.cycle);
-        let interval = (POSTPONED + 1) * self.timing.tREFI;
-        let in_all = (count + POSTPONED + 1) * self.timing.tREFI;
+        let interval = (POSTPONED + 1) * self.of.timing.tREFI;
+        let in_all = (count + POSTPONED + 1) * self.of.timing.tREFI;
         let cycle = now.command.cycle;
         for (rule, required, actual) in [
             (too_far, interval, cycle.saturating_sub(since)),

@@ -164,10 +164,9 @@ fn in_itself(params: &MediumParams, logged: Logged) -> Result<(), Box<TimingViol
         }
         kind => {
             // Banks that are refreshed together are named by the first of them.
-            let set = match params.groups.tRFCsb {
-                0 => params.geometry.banks,
-                _ => params.groups.count,
-            };
+            let set = params
+                .refreshes
+                .together(params.geometry.banks, &params.groups);
             let of_a_set = matches!(kind, CommandKind::PrechargeAll | CommandKind::Refresh);
             let bank = if of_a_set { u64::from(c.bank) % set } else { 0 };
             for value in [c.place, c.done, bank] {

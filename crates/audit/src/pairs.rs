@@ -2,14 +2,35 @@
 //! them, so each equation can be read on its own.
 
 use super::Rule;
-use sardonyx::medium::params::{BankGroups, Timing};
+use sardonyx::medium::params::{BankGroups, MediumParams, Refreshes, Timing};
 use sardonyx::plan::command::CommandKind::{Activate, Precharge, Read, Refresh, Resume, Write};
 use sardonyx::plan::command::{Command, CommandKind};
 
+/// What a medium's commands keep from each other.
+pub(super) struct Distances {
+    pub timing: Timing,
+    groups: BankGroups,
+    refreshes: Refreshes,
+    /// The banks that are refreshed together.
+    pub set: u64,
+}
+
+impl Distances {
+    pub fn new(params: &MediumParams) -> Distances {
+        Distances {
+            timing: params.timing.clone(),
+            groups: params.groups.within(&params.timing),
+            refreshes: params.refreshes.clone(),
+            set: (params.refreshes).together(params.geometry.banks, &params.groups),
+        }
+    }
+}
+
 /// A distance that no equation below exceeds: all terms together, whatever their sign, doubled for
 /// those that appear twice.
-pub(super) fn horizon(t: &Timing, groups: &BankGroups) -> u64 {
-    let same_bank = groups.tRFCsb + groups.tREFSBRD;
+pub(super) fn horizon(of: &Distances) -> u64 {
+    let (t, groups, refreshes) = (&of.timing, &of.groups, &of.refreshes);
+    let same_bank = refreshes.tRFCsb + refreshes.tREFSBRD + refreshes.tRREFD;
     let long = groups.tCCD[0] + groups.tCCD[1] + groups.tRRD + groups.tWTR + same_bank;
     let column = t.tRCD + t.tCL + t.tCWD + t.tCCD + t.tWTR + t.tRTP + t.tRTRS + t.tWR + t.tWP;
     let row = t.tRP + t.tRAS + t.tRRD + t.tFAW + t.tRFC;
@@ -48,6 +69,7 @@ fn data(t: &Timing, command: &Command) -> Option<(u64, u64)> {
 struct Pair<'c> {
     t: &'c Timing,
     groups: &'c BankGroups,
+    of: &'c Distances,
     a: &'c Command,
     b: &'c Command,
     array: u64,
@@ -76,27 +98,23 @@ impl Pair<'_> {
         if self.is_in_rank() { 0 } else { self.t.tRTRS }
     }
 
-    /// Whether the command is for a bank that the refresh is for: the rank's, or one of each group.
+    /// Whether the command is for a bank that the refresh is for.
     fn refreshes(&self, refresh: &Command, command: &Command) -> bool {
-        let set = |one: &Command| u64::from(one.bank) / self.groups.count;
-        self.is_in_rank() && (self.groups.tRFCsb == 0 || set(refresh) == set(command))
+        let set = |one: &Command| u64::from(one.bank) / self.of.set;
+        self.is_in_rank() && set(refresh) == set(command)
     }
 
     /// The rule of a pair with a refresh.
     fn refresh(&self) -> Option<(Rule, u64)> {
-        let Pair {
-            t, groups, a, b, ..
-        } = self;
+        let Pair { t, of, a, b, .. } = self;
+        let of_sets = &of.refreshes;
         Some(match (a.kind, b.kind) {
-            (Refresh, _) if self.refreshes(a, b) && groups.tRFCsb > 0 => {
-                (Rule::AfterRefresh, groups.tRFCsb)
-            }
-            (Refresh, _) if self.refreshes(a, b) => (Rule::AfterRefresh, t.tRFC),
-            (Refresh, Refresh) if self.is_in_rank() => (Rule::RefreshToRefresh, groups.tRFCsb),
+            (Refresh, _) if self.refreshes(a, b) => (Rule::AfterRefresh, of_sets.length(t)),
+            (Refresh, Refresh) if self.is_in_rank() => (Rule::RefreshToRefresh, of_sets.apart()),
             (Refresh, Activate { .. }) if self.is_in_rank() => {
-                (Rule::RefreshToActivate, groups.tREFSBRD)
+                (Rule::RefreshToActivate, of_sets.tREFSBRD)
             }
-            (Activate { .. }, Refresh) if self.is_in_rank() && groups.tRFCsb > 0 => {
+            (Activate { .. }, Refresh) if self.is_in_rank() && of_sets.tRFCsb > 0 => {
                 (Rule::ActivateToRefresh, t.tRRD)
             }
             (Precharge, Refresh) if self.refreshes(b, a) => (Rule::PrechargeToRefresh, t.tRP),
@@ -156,15 +174,17 @@ impl Pair<'_> {
 /// Tells `demand` each rule on the distance from `a`, which writes the array for `array` cycles if it writes it at
 /// all, to the later `b`, with the least distance.
 pub(super) fn demands(
-    (t, groups): (&Timing, &BankGroups),
+    of: &Distances,
     a: &Command,
     array: u64,
     b: &Command,
     demand: &mut dyn FnMut(Rule, u64),
 ) {
+    let t = &of.timing;
     let pair = Pair {
         t,
-        groups,
+        groups: &of.groups,
+        of,
         a,
         b,
         array,

@@ -66,8 +66,8 @@ sardonyx::names::named! {
         WriteToPrecharge = "WR to PRE (tWR, tWP)",
         /// tRFC.
         AfterRefresh = "command to a refreshing rank (tRFC)",
-        /// tRFCsb, between sets of a rank's banks.
-        RefreshToRefresh = "REF to REF of other banks (tRFCsb)",
+        /// tRREFD, or tRFCsb, between sets of a rank's banks.
+        RefreshToRefresh = "REF to REF of other banks (tRREFD, tRFCsb)",
         /// tREFSBRD, to a bank that is not refreshed.
         RefreshToActivate = "REF to ACT of another bank (tREFSBRD)",
         /// tRRD: a refresh of some banks is an activate to the others.

@@ -424,6 +424,22 @@ fn the_command_bus() {
     caught(&p, Rule::Order, |l| _ = l.act(1, B0).act(0, R1));
 }
 
+/// One bank at a time, and the next tRREFD later.
+#[test]
+fn refreshes_of_one_bank() {
+    let mut p = mixed();
+    (p.geometry.banks, p.geometry.ranks, p.geometry.channels) = (4, 1, 1);
+    (p.timing.tREFI, p.timing.tRFC, p.timing.tRRD) = (10_000, 500, 4);
+    (p.groups.count, p.refreshes.tRFCsb, p.refreshes.tRREFD) = (2, 100, 20);
+    p.refreshes.banks = 1;
+    let [b0, b1] = [0, 1].map(|bank| (0, 0, bank));
+    passes(&p, |l| _ = l.refresh(0, b0).refresh(20, b1).act(100, b0));
+    caught(&p, Rule::RefreshToRefresh, |l| {
+        _ = l.refresh(0, b0).refresh(19, b1)
+    });
+    caught(&p, Rule::AfterRefresh, |l| _ = l.refresh(0, b0).act(99, b0));
+}
+
 /// One bank of each of two groups is refreshed at a time: 0 and 1, then 2 and 3.
 #[test]
 fn refreshes_of_one_bank_of_each_group() {
@@ -431,7 +447,7 @@ fn refreshes_of_one_bank_of_each_group() {
     let mut p = mixed();
     (p.geometry.banks, p.geometry.ranks, p.geometry.channels) = (4, 1, 1);
     (p.timing.tREFI, p.timing.tRFC, p.timing.tRRD) = (10_000, 500, 4);
-    (p.groups.count, p.groups.tRFCsb, p.groups.tREFSBRD) = (2, 100, 30);
+    (p.groups.count, p.refreshes.tRFCsb, p.refreshes.tREFSBRD) = (2, 100, 30);
     let (first, second) = ((0, 0, 0), (0, 0, 2));
     let [b1, b2] = [1, 2].map(|bank| (0, 0, bank));
     for (rule, wait, refreshes, bank) in [

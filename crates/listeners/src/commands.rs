@@ -34,8 +34,9 @@ impl CommandLines {
             out: BufWriter::new(File::create(path)?),
             failed: Ok(()),
             groups: medium.groups.count as u32,
-            of_set: match medium.groups.tRFCsb {
-                0 => ["PREA", "REFA"],
+            of_set: match (medium.refreshes.tRFCsb, medium.refreshes.banks) {
+                (0, _) => ["PREA", "REFA"],
+                (_, 1) => ["PRE", "REFB"],
                 _ => ["PRESB", "REFSB"],
             },
             last: 0,

@@ -7,6 +7,7 @@ mod common;
 mod config_errors;
 mod config_foreign;
 mod config_machines;
+mod config_refreshes;
 mod controller_engine;
 mod cpu_caches;
 mod cpu_common;

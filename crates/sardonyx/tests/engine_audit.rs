@@ -10,7 +10,7 @@ use sardonyx::line::{Line, Place, ZERO_LINE};
 use sardonyx::medium::mapping::{AddressMapping, Field};
 use sardonyx::medium::params::{
     BankGroups, EngineParams, Geometry, GroupMerging, MediumParams, PagePolicy, Queues, Scheduler,
-    Timing, Unit,
+    Timing, Turns, Unit,
 };
 use sardonyx::medium::pausing::PausingParams;
 use sardonyx::plan::command::{Command, CommandLog};
@@ -127,9 +127,15 @@ fn grouped(medium: &mut MediumParams, (shift, longer): (u32, [u64; 6])) {
         tCCD: [t.tCCD + column, t.tCCD + column + written],
         tRRD: t.tRRD + activate,
         tWTR: t.tWTR + turn,
-        tRFCsb: refresh,
-        tREFSBRD: if refresh > 0 { others } else { 0 },
     };
+    // Every third machine's refreshes are of one bank, and not of one of each group.
+    let of_set = &mut medium.refreshes;
+    of_set.tRFCsb = refresh;
+    of_set.tREFSBRD = if refresh > 0 { others } else { 0 };
+    if activate % 3 == 0 {
+        (of_set.banks, of_set.tRREFD) = (1, others % 7);
+        of_set.tRFCsb /= count;
+    }
 }
 
 /// Half of the machines have array writes that reads interrupt.
@@ -167,6 +173,9 @@ fn params() -> impl Strategy<Value = EngineParams> {
             params.medium.mapping = mapping;
             params.medium.pausing = pausing;
             params.medium.remerging = again;
+            if by_member != again {
+                params.medium.refreshes.turns = Turns::Together;
+            }
             params.medium.bank_window = ingress % 4;
             params.medium.group_merging = match by_member {
                 true => GroupMerging::Member,

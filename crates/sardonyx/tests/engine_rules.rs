@@ -408,6 +408,41 @@ fn rule_5_those_behind_a_group_take_the_slots_that_it_leaves() {
     }
 }
 
+/// Writes drain to a rank while it is refreshed. Breaks if a read of the other rank waits for that refresh.
+#[test]
+fn rule_6_reads_go_on_where_no_refresh_holds_a_drain_up() {
+    let mut params = queues([4, 0], 3, 0);
+    let medium = &mut params.medium;
+    medium.geometry.ranks = 2;
+    (medium.timing.tREFI, medium.timing.tRFC) = (40_000, 10_000);
+    let clock = medium.timing.clock.ps();
+    let geometry = medium.geometry.clone();
+    // Ranks take turns, the first at half of tREFI.
+    let mut engine = Driven::new(&params);
+    let early = Time::from_ps(20_100 * clock);
+    engine.advance_until(early);
+    let read =
+        |place: u64| move |plan: &mut Plan| Stored::at(plan.read(Place(place), Step::PAST).at);
+    engine.admit(
+        request(Direction::Read, 4, early),
+        early,
+        read(geometry.columns),
+    );
+    let late = Time::from_ps(20_300 * clock);
+    engine.advance_until(late);
+    for tag in 0..3 {
+        let place = Place(tag * (geometry.lines() / geometry.rows)); // rows of one bank
+        let write = |plan: &mut Plan| plan.write(place, At::past(&A), Step::PAST);
+        engine.admit(request(Direction::Write, tag, late), late, write);
+    }
+    let other = geometry.columns * geometry.banks;
+    engine.admit(request(Direction::Read, 3, late), late, read(other));
+    let times = engine.times(5);
+    let of = |cycles: u64| cycles * clock;
+    assert!(times[3] < of(21_000), "{times:?} {clock}");
+    assert!(times[4] > of(30_000), "the refresh: {times:?}");
+}
+
 /// Breaks if a write holds a slot while it waits for a read, or a drain keeps that read out.
 #[test]
 fn rule_6_a_write_takes_no_slot_before_what_it_depends_on() {

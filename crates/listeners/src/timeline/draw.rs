@@ -289,10 +289,7 @@ impl Drawing<'_> {
             CommandKind::Read { row, .. } => ("RD", command.done, Some(row)),
             CommandKind::Write { row, .. } => ("WR", command.done, Some(row)),
             CommandKind::Refresh => {
-                let length = match self.params.medium.groups.tRFCsb {
-                    0 => timing.tRFC,
-                    of_set => of_set,
-                };
+                let length = self.params.medium.refreshes.length(timing);
                 ("REF", command.cycle + length, None)
             }
             CommandKind::Pause => ("PAUSE", command.done.max(command.cycle + 1), None),

@@ -272,16 +272,36 @@ fn timing(machine: &Machine, layers: &Layers) -> Result<()> {
             "give 0 < tRFC < tREFI, or tREFI = 0 for a medium without refresh",
         ));
     }
-    // The sets of a rank take turns.
+    refreshes(machine, layers)
+}
+
+/// The sets of a rank take turns.
+fn refreshes(machine: &Machine, layers: &Layers) -> Result<()> {
+    const BANKS: &str = "medium.refresh.banks";
     let medium = &machine.engine.medium;
-    let (same, groups) = (&medium.groups, medium.groups.count);
-    let sets = medium.geometry.banks / groups;
-    if every > 0 && same.tRFCsb.saturating_mul(sets) >= every {
+    let (of, every, banks) = (
+        &medium.refreshes,
+        medium.timing.tREFI,
+        medium.geometry.banks,
+    );
+    if of.banks > 0 && !banks.is_multiple_of(of.banks) {
+        let problem = format!("sets of {} are no part of {banks} banks", of.banks);
+        return Err(layers.fault(
+            &[BANKS, "medium.geometry.banks"],
+            problem,
+            "give a part of them",
+        ));
+    }
+    let sets = banks / of.together(banks, &medium.groups);
+    if every > 0
+        && of.tRFCsb > 0
+        && (of.apart().saturating_mul(sets) >= every || of.tRFCsb >= every)
+    {
         return Err(layers.fault(
             &["medium.timing.tRFCsb", "medium.timing.tREFI"],
             format!(
                 "{sets} refreshes of {} cycles every {every} are impossible",
-                same.tRFCsb
+                of.apart()
             ),
             "give a tRFCsb below tREFI / (banks / groups), or 0 for refreshes of all banks at once",
         ));

@@ -16,7 +16,7 @@ use crate::medium::params::{
     ADDRESSES, ARRIVALS, AccessEnergy, BANK_WINDOW, BankGroups, COPIES_SKEW, CRASH_CACHED,
     CRASH_ENDURED, CRASH_FIRST, CRASH_SHORT, CRASH_SPARE, CachesParams, CoreParams, EngineParams,
     GROUP_MERGING, Geometry, MediumParams, PAST, PROGRAMS_FIRST, PROGRAMS_SKEW, Queues, REMERGING,
-    RankEnergy, Think, Timing, UnitParams,
+    RankEnergy, Refreshes, TURNS, Think, Timing, UnitParams,
 };
 use crate::medium::pausing::{ITERATIONS, POLICY, THRESHOLD, TIMES};
 use crate::settings::{Allowed, Key, Row};
@@ -40,6 +40,8 @@ static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         Geometry::ROWS,
         Timing::ROWS,
         BankGroups::ROWS,
+        Refreshes::ROWS,
+        std::slice::from_ref(&TURNS.row),
         Queues::ROWS,
         std::slice::from_ref(&GROUP_MERGING.row),
         std::slice::from_ref(&BANK_WINDOW.row),

@@ -74,6 +74,8 @@ pub(crate) struct Channel {
     decoder: Decoder,
     queues: Queues,
     bank_window: usize,
+    /// Banks that refreshes keep closed.
+    closed: u64,
     lists: [Lists; 2],
     used: [usize; 3],
     capacity: [usize; 3],
@@ -109,6 +111,7 @@ impl Channel {
             capacity: [queues.reads, queues.writes, queues.counter_writes],
             queues,
             bank_window: params.bank_window,
+            closed: 0,
             lists: [Lists::new(), Lists::new()],
             used: [0; 3],
             unready: 0,
@@ -226,6 +229,7 @@ impl Channel {
                 pausing.expire(cycle);
             }
             self.refresh(cycle);
+            self.closed = self.banks.closed_by_refreshes(cycle);
             let only_commands = self.nothing_to_select();
             if !only_commands {
                 let draining = self.draining;
@@ -481,13 +485,20 @@ impl Channel {
     fn directions(&self) -> (usize, Option<usize>) {
         if self.draining || self.drain_is_due() {
             // Lets reads through if a write that holds a slot may wait for one of them.
-            return (WRITE_LIST, (self.unready > 0).then_some(READ_LIST));
+            let reads = self.unready > 0 || self.writes_wait_for_refreshes();
+            return (WRITE_LIST, reads.then_some(READ_LIST));
         }
         let idle = self.lists[READ_LIST].len() == 0;
         if idle && (self.queues.idle_writes || self.forced_drain || self.input_ended) {
             return (WRITE_LIST, None);
         }
         (READ_LIST, None)
+    }
+
+    /// Whether refreshes keep the banks of all queued writes closed, and others are open: reads go on there.
+    fn writes_wait_for_refreshes(&self) -> bool {
+        let (closed, wanted) = (self.closed, self.lists[WRITE_LIST].banks());
+        closed != 0 && wanted & !closed == 0 && (closed.count_ones() as usize) < self.banks.count()
     }
 
     /// Counts ready writes only: a write that waits for a read must not stop that read. A full counter queue starts a

@@ -6,7 +6,7 @@ use sardonyx_base::lanes::not_above;
 
 use super::activity::Activity;
 use super::channel::NEVER;
-use crate::medium::params::{BankGroups, MAX_BANKS, MediumParams, Timing};
+use crate::medium::params::{BankGroups, MAX_BANKS, MediumParams, Refreshes, Timing, Turns};
 use crate::plan::command::CommandKind;
 
 pub(crate) const PRE: usize = 0;
@@ -124,6 +124,7 @@ fn least(at: &Cycles) -> f64 {
 pub(crate) struct Banks {
     timing: Timing,
     groups: BankGroups,
+    refreshes: Refreshes,
     /// The group of each bank, counted through all ranks. Without bank groups it is the bank's rank.
     group_of: [u8; MOST],
     group_count: usize,
@@ -147,7 +148,9 @@ pub(crate) struct Banks {
     per_set: usize,
     sets: usize,
     refresh_due: [u64; MOST],
+    /// Banks that wait for a refresh, and those that one keeps closed until a cycle.
     refreshing: u64,
+    refreshed: (u64, u64),
     opening: u64,
     bus_used: u64,
     /// If an open row takes another current than closed ones.
@@ -161,12 +164,17 @@ impl Banks {
         let groups = params.groups.within(&timing);
         let of_rank = groups.count as usize;
         let group = |bank: usize| bank / per_rank * of_rank + bank % per_rank % of_rank;
-        let per_set = groups.refreshed_together(params.geometry.banks) as usize;
-        let of_a_rank = (per_rank / per_set) as u64;
-        // The sets of a rank take turns, the last of them at the first tREFI.
+        let refreshes = params.refreshes.clone();
+        let per_set = refreshes.together(params.geometry.banks, &groups) as usize;
+        let sets = ranks as usize * per_rank / per_set;
+        // Sets take turns, those of all ranks or of each rank, the last of them at the first tREFI.
+        let turns = match refreshes.turns {
+            Turns::InTurn => sets as u64,
+            Turns::Together => (per_rank / per_set) as u64,
+        };
         let due = |set: usize| match timing.tREFI {
             0 => NEVER,
-            interval => interval * (set as u64 % of_a_rank + 1) / of_a_rank,
+            interval => interval * (set as u64 % turns + 1) / turns,
         };
         let refresh_due = std::array::from_fn(due);
         let rank = Rank {
@@ -194,9 +202,11 @@ impl Banks {
             per_rank,
             rank_shift: per_rank.trailing_zeros(),
             per_set,
-            sets: ranks as usize * of_a_rank as usize,
+            sets,
+            refreshes,
             refresh_due,
             refreshing: 0,
+            refreshed: (0, 0),
             opening: 0,
             bus_used: 0,
             activity: (params.ranks.active != params.ranks.standby)
@@ -240,6 +250,13 @@ impl Banks {
     #[inline]
     pub fn refreshing(&self) -> u64 {
         self.refreshing
+    }
+
+    #[inline]
+    pub fn closed_by_refreshes(&self, cycle: u64) -> u64 {
+        let (closed, until) = self.refreshed;
+        let closed = if cycle < until { closed } else { 0 };
+        self.refreshing | closed
     }
 
     /// Notes that the bank's access needs `command` next.
@@ -496,7 +513,7 @@ impl Banks {
                 Some(at) => (at.max(due), CommandKind::PrechargeAll),
                 None => {
                     let closed = banks.iter().map(|bank| bank.next[ACT]).max();
-                    let beside = match self.groups.tRFCsb {
+                    let beside = match self.refreshes.tRFCsb {
                         0 => 0,
                         _ => self.beside(self.set(set).start),
                     };
@@ -513,8 +530,7 @@ impl Banks {
         self.bus_used = at + 1;
         let free = match kind {
             CommandKind::PrechargeAll => self.timing.tRP,
-            _ if self.groups.tRFCsb > 0 => self.groups.tRFCsb,
-            _ => self.timing.tRFC,
+            _ => self.refreshes.length(&self.timing),
         };
         let banks = self.set(set);
         for bank in banks.clone() {
@@ -525,9 +541,12 @@ impl Banks {
             next[ACT] = next[ACT].max(at + free);
         }
         if kind == CommandKind::Refresh {
+            let (closed, until) = self.refreshed;
+            let others = if until > at { closed } else { 0 };
+            self.refreshed = (others | mask(&banks), until.max(at + free));
             self.refreshing &= !mask(&banks);
             self.refresh_due[set % MOST] += self.timing.tREFI;
-            if self.groups.tRFCsb > 0 {
+            if self.refreshes.tRFCsb > 0 {
                 self.refreshed_beside(banks.start, at);
             }
         }
@@ -601,12 +620,13 @@ impl Banks {
                 bank.next[ACT] += time;
             }
         }
-        if self.groups.tRFCsb > 0 {
+        if self.refreshes.tRFCsb > 0 {
             for rank in &mut self.ranks {
                 rank.refreshed += time;
             }
         }
         self.bus_used += time;
+        self.refreshed.1 += time;
     }
 
     fn set(&self, set: usize) -> std::ops::Range<usize> {
@@ -614,7 +634,7 @@ impl Banks {
     }
 
     /// The cycle from which on some banks of `bank`'s rank may be refreshed as far as its other banks are concerned. A
-    /// refresh keeps the distance of an activate from them, and one set of a rank is refreshed at a time.
+    /// refresh keeps the distance of an activate from them, and refreshes of a rank's sets have theirs.
     #[cold]
     fn beside(&self, bank: usize) -> u64 {
         let rank = bank >> self.rank_shift;
@@ -627,8 +647,8 @@ impl Banks {
     #[cold]
     fn refreshed_beside(&mut self, bank: usize, at: u64) {
         let rank = bank >> self.rank_shift;
-        self.ranks[rank % MOST].refreshed = at + self.groups.tRFCsb;
-        let others = number(at + self.groups.tREFSBRD);
+        self.ranks[rank % MOST].refreshed = at + self.refreshes.apart();
+        let others = number(at + self.refreshes.tREFSBRD);
         for group in rank << self.group_shift..(rank + 1) << self.group_shift {
             let limit = &mut self.limits[group % MOST * 4 + ACT];
             *limit = later(others, *limit);
@@ -656,7 +676,7 @@ impl Banks {
                 None => bank.next[ACT],
             });
             let mut ready = ready.max().unwrap_or(0);
-            if self.groups.tRFCsb > 0 {
+            if self.refreshes.tRFCsb > 0 {
                 ready = ready.max(self.beside(banks.start));
             }
             next = next.min(due.max(ready));

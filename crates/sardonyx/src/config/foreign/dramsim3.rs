@@ -58,20 +58,20 @@ const WITHOUT_EFFECT: &[&str] = &[
     "power.IDD3Pf",
     "power.IDD3Ps",
     "power.IDD5",
+    "power.IDD5AB", // where banks are refreshed one by one
     "power.IDD5PB",
     "power.IDD6",
     "power.IDD6L",
     "power.IDD6x",
     "power.IDD7",
 ];
+const PROTOCOLS: [&str; 10] = [
+    "DDR3", "DDR4", "GDDR5", "GDDR5X", "GDDR6", "LPDDR", "LPDDR3", "LPDDR4", "HBM", "HBM2",
+];
 const LEFT_OUT: &[(&str, &str)] = &[
     (
         "system.queue_structure",
         "writes drain from one queue, where DRAMsim3 moves them to queues of banks",
-    ),
-    (
-        "dram_structure.hbm_dual_cmd",
-        "a channel sends one command a cycle",
     ),
     ("timing.tPPD", "precharges may follow each other at once"),
     ("timing.t32AW", "no window of 32 activates"),
@@ -90,7 +90,16 @@ pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
             "give another protocol's file",
         );
     }
+    if !PROTOCOLS.contains(&protocol.as_str()) {
+        let problem = format!("DRAMsim3 has no protocol {protocol}");
+        let remedy = format!("give one of {}", PROTOCOLS.join(", "));
+        return entries.fault("dram_structure.protocol", problem, &remedy);
+    }
     let mut keys = MachineKeys::new(&entries);
+    if protocol.starts_with("HBM") && is(&entries, "dram_structure.hbm_dual_cmd", "true") {
+        let said = "a channel sends one command a cycle, where DRAMsim3 sends HBM's of rows and of columns at once";
+        keys.notes.push(said.to_owned());
+    }
     let bl = entries.count("dram_structure.BL", 8)?;
     let bus = entries.count("system.bus_width", 64)?;
     let bytes = bl * bus / 8;
@@ -119,9 +128,9 @@ pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
         _ => 2,
     };
     let burst = (bl / moves).max(1);
-    refreshes(&entries, &mut keys)?;
     timing(&entries, &mut keys, (burst, bursts), grouped)?;
     geometry(&entries, &mut keys, (bl, bus, bursts), grouped)?;
+    refreshes(&entries, &mut keys)?;
     queues(&entries, &mut keys, bursts)?;
     power(&entries, &mut keys, (burst * bursts, bus))?;
     keys.finish("DRAMsim3", "ddr4-2400", WITHOUT_EFFECT, LEFT_OUT)
@@ -138,14 +147,57 @@ fn bank_groups(entries: &Entries) -> Result<u64> {
     })
 }
 
+/// Whether a flag is set, which `otherwise` says if the file does not have it.
+fn is(entries: &Entries, name: &str, otherwise: &str) -> bool {
+    let said = entries.word(name, otherwise);
+    said.eq_ignore_ascii_case("true")
+}
+
+/// The banks that are refreshed one by one, and a bank's cycles, if the file asks for that.
+fn bank_refreshes(entries: &Entries) -> Result<Option<(u64, u64)>> {
+    if entries.word(POLICY, STAGGERED) != "BANK_LEVEL_STAGGERED" {
+        return Ok(None);
+    }
+    let groups = entries.count("dram_structure.bankgroups", 2)?;
+    let banks = groups * entries.count("dram_structure.banks_per_group", 2)?;
+    Ok(Some((banks, entries.count("timing.tRFCb", 20)?)))
+}
+
+const POLICY: &str = "system.refresh_policy";
+const STAGGERED: &str = "RANK_LEVEL_STAGGERED";
+
 fn refreshes(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
-    let policy = entries.word("system.refresh_policy", "RANK_LEVEL_STAGGERED");
-    if !policy.starts_with("RANK_LEVEL") {
-        let said = format!("{policy}: a refresh is of a whole rank here, each tREFI");
+    let length = entries.whole("timing.tRFC", 74)?;
+    let mut every = entries.whole("timing.tREFI", 7800)?;
+    let policy = entries.word(POLICY, STAGGERED);
+    let turns = match policy.as_str() {
+        STAGGERED | "BANK_LEVEL_STAGGERED" => "in-turn",
+        "RANK_LEVEL_SIMULTANEOUS" => {
+            let said = format!("{policy}: DRAMsim3 then refreshes the first rank alone");
+            keys.notes.push(said);
+            "together"
+        }
+        _ => {
+            let remedy =
+                "give RANK_LEVEL_STAGGERED, RANK_LEVEL_SIMULTANEOUS or BANK_LEVEL_STAGGERED";
+            return entries.fault(POLICY, format!("DRAMsim3 has no {policy}"), remedy);
+        }
+    };
+    if let Some((banks, of_bank)) = bank_refreshes(entries)? {
+        let ranks = keys.number("geometry.ranks");
+        every = entries.count("timing.tREFIb", 1950)? * banks * ranks;
+        keys.put("refresh.banks", 1, POLICY);
+        keys.put("timing.tRFCsb", of_bank, "timing.tRFCb");
+        keys.put("timing.tRREFD", 1, "timing.tRFCb");
+        let said = format!(
+            "{policy}: a bank is busy for tRFCb, where DRAMsim3 keeps its rank's other banks from opening rows for tRFC"
+        );
         keys.notes.push(said);
     }
-    let sleeps = entries.word("system.enable_self_refresh", "false");
-    if sleeps.eq_ignore_ascii_case("true") {
+    keys.put("refresh.ranks", turns, POLICY);
+    keys.put("timing.tRFC", length, "timing.tRFC");
+    keys.put("timing.tREFI", every, "timing.tREFI");
+    if is(entries, "system.enable_self_refresh", "false") {
         let said = "enable_self_refresh: idle ranks stand by here and do not refresh themselves";
         keys.notes.push(said.to_owned());
     }
@@ -188,8 +240,6 @@ fn timing(
         ("tRTRS", 2),
         ("tFAW", 50),
         ("tWR", 10),
-        ("tRFC", 74),
-        ("tREFI", 7800),
     ] {
         keys.same(name, &format!("timing.{name}"), otherwise)?;
     }
@@ -296,10 +346,7 @@ fn queues(entries: &Entries, keys: &mut MachineKeys, bursts: u64) -> Result<()> 
     let closed = entries.word("system.row_buf_policy", "OPEN_PAGE") == "CLOSE_PAGE";
     let page = if closed { "closed" } else { "open" };
     keys.put("queues.page", page, "system.row_buf_policy");
-    if entries
-        .word("system.unified_queue", "false")
-        .eq_ignore_ascii_case("true")
-    {
+    if is(entries, "system.unified_queue", "false") {
         let said = "unified_queue: reads and writes have queues of their own here";
         keys.notes.push(said.to_owned());
     }
@@ -322,15 +369,20 @@ fn queues(entries: &Entries, keys: &mut MachineKeys, bursts: u64) -> Result<()> 
 
 /// Computes energies from the part's currents. Without one of them nothing is computed.
 fn power(entries: &Entries, keys: &mut MachineKeys, (burst, bus): (u64, u64)) -> Result<()> {
-    const NAMES: [&str; 6] = [
+    let of_banks = bank_refreshes(entries)?;
+    let names = [
         "power.IDD0",
         "power.IDD2N",
         "power.IDD3N",
         "power.IDD4R",
         "power.IDD4W",
-        "power.IDD5AB",
+        if of_banks.is_some() {
+            "power.IDD5PB"
+        } else {
+            "power.IDD5AB"
+        },
     ];
-    let [a, b, c, d, e, f] = NAMES;
+    let [a, b, c, d, e, f] = names;
     let [milliamperes @ .., volts] = match entries.reals([a, b, c, d, e, f, "power.VDD"])? {
         Ok(numbers) => numbers,
         Err(lacks) => {
@@ -347,10 +399,14 @@ fn power(entries: &Entries, keys: &mut MachineKeys, (burst, bus): (u64, u64)) ->
         clock_ns: entries.real("timing.tCK")?.unwrap_or(1.0),
         ras: cycles("tRAS", 24)?,
         rp: cycles("tRP", 10)?,
-        rfc: cycles("tRFC", 74)?,
+        // All banks of a rank, one after the other.
+        rfc: match of_banks {
+            Some((banks, of_bank)) => banks * of_bank,
+            None => cycles("tRFC", 74)?,
+        },
         burst,
     };
-    keys.currents(&part, NAMES);
+    keys.currents(&part, names);
     Ok(())
 }
 

@@ -210,6 +210,15 @@ impl<'e, 'f> MachineKeys<'e, 'f> {
             .push((format!("medium.{key}"), value.to_string(), place));
     }
 
+    /// The number that `medium.KEY` was set to.
+    fn number(&self, key: &str) -> u64 {
+        let key = format!("medium.{key}");
+        let found = self.keys.iter().find(|(name, ..)| *name == key);
+        found
+            .and_then(|(_, value, _)| value.parse().ok())
+            .unwrap_or(1)
+    }
+
     fn same(&mut self, key: &str, from: &str, otherwise: u64) -> Result<()> {
         let cycles = self.entries.whole(from, otherwise)?;
         self.put(&format!("timing.{key}"), cycles, from);

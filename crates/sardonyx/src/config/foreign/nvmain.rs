@@ -64,6 +64,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "RanksPerDIMM",
     "Rtt_*",
     "ScheduleScheme",
+    "StaggerRefresh", // which it always does
     "StatsFile",
     "TraceReader",
     "UseLowPower",
@@ -91,7 +92,6 @@ const LEFT_OUT: &[(&str, &str)] = &[
         "UseFillCache",
         "lines that are brought share the queue of writes",
     ),
-    ("BanksPerRefresh", "a refresh is of a whole rank"),
     ("CachedRow*", "no cached rows"),
     ("DelayedRefreshThreshold", "refreshes are not put off"),
     ("DeviceConfig", "one kind of device"),
@@ -122,7 +122,6 @@ const LEFT_OUT: &[(&str, &str)] = &[
         "SALP",
         "a bank has one row buffer, not one for each subarray",
     ),
-    ("StaggerRefresh", "ranks are refreshed one after the other"),
     ("UniformWrites", CELLS),
     ("UsePrecharge", "refreshes close rows"),
     ("WPMaxVariance", CELLS),
@@ -343,6 +342,13 @@ fn timing(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
         entries.count("RefreshRows", 4)?,
     );
     let interval = window / (entries.count("ROWS", 65_536)? / rows).max(1);
+    let banks = entries.count("BANKS", 1)?;
+    let together = entries.count("BanksPerRefresh", banks)?;
+    if refreshes && together < banks {
+        keys.put("refresh.banks", together, "BanksPerRefresh");
+        keys.put("timing.tRFCsb", length, "tRFC");
+        keys.put("timing.tRREFD", 1, "tRFC");
+    }
     for (key, cycles, from) in [("tRFC", length, "tRFC"), ("tREFI", interval, "tREFW")] {
         keys.put(
             &format!("timing.{key}"),

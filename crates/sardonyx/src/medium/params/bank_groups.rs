@@ -23,24 +23,10 @@ pub struct BankGroups {
     pub tRRD: Cycles,
     /// End of write data to column read, as [`Timing::tWTR`].
     pub tWTR: Cycles,
-    /// The length of a refresh of one bank of each group (DDR5's REFsb); 0 means that all banks of a rank are refreshed
-    /// at once.
-    pub tRFCsb: Cycles,
-    /// The time from such a refresh to an activate of the rank's other banks.
-    pub tREFSBRD: Cycles,
 }
 
 impl BankGroups {
-    /// The number of a rank's `banks` that are refreshed together. They have successive numbers.
-    #[must_use]
-    pub fn refreshed_together(&self, banks: u64) -> u64 {
-        match self.tRFCsb {
-            0 => banks,
-            _ => self.count,
-        }
-    }
-
-    const COUNT: &'static str = "medium.geometry.groups";
+    pub(super) const COUNT: &'static str = "medium.geometry.groups";
     const NONE: Origin = Origin::Source("no bank groups");
 
     const fn long(name: &'static str, meaning: &'static str) -> Row {
@@ -73,14 +59,6 @@ impl BankGroups {
             "medium.timing.tWTR_L",
             "tWTR within a bank group; 0 for tWTR",
         ),
-        BankGroups::long(
-            "medium.timing.tRFCsb",
-            "Length of a refresh of one bank of each group; 0: all banks of a rank at once, for tRFC",
-        ),
-        BankGroups::long(
-            "medium.timing.tREFSBRD",
-            "From such a refresh to an activate of the rank's other banks",
-        ),
     ];
 
     pub(super) fn from_settings(settings: &Settings) -> BankGroups {
@@ -90,8 +68,6 @@ impl BankGroups {
             tCCD: ["medium.timing.tCCD_L", "medium.timing.tCCD_L_WR"].map(long),
             tRRD: long("medium.timing.tRRD_L"),
             tWTR: long("medium.timing.tWTR_L"),
-            tRFCsb: long("medium.timing.tRFCsb"),
-            tREFSBRD: long("medium.timing.tREFSBRD"),
         }
     }
 
@@ -105,7 +81,6 @@ impl BankGroups {
             tCCD: [reads, or(self.tCCD[1], reads)],
             tRRD: or(self.tRRD, between.tRRD),
             tWTR: or(self.tWTR, between.tWTR),
-            ..*self
         }
     }
 }

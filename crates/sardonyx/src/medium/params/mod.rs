@@ -13,6 +13,7 @@ mod geometry;
 mod pages;
 mod past;
 mod queues;
+mod refreshes;
 mod think;
 mod timing;
 mod trace;
@@ -32,6 +33,7 @@ pub use queues::{
     BANK_WINDOW, FORWARD, GROUP_MERGING, GroupMerging, JOINED_EVICTION, MECHANISMS, MERGE,
     PagePolicy, Queues, REMERGING, STARVATION, Scheduler,
 };
+pub use refreshes::{Refreshes, TURNS, Turns};
 pub use think::{THINK_BYTES, THINK_INSTRUCTIONS, THINK_LOADS, Think};
 pub use timing::{Cycles, Timing};
 pub use trace::{ADDRESSES, ARRIVALS, Addresses, Moments};
@@ -66,6 +68,8 @@ pub struct MediumParams {
     pub timing: Timing,
     /// The distances between commands to one bank group.
     pub groups: BankGroups,
+    /// The banks that are refreshed together, and when.
+    pub refreshes: Refreshes,
     /// The division of a line's number into fields.
     pub mapping: AddressMapping,
     /// The sizes of the queues in which requests wait, and their watermarks.
@@ -112,6 +116,7 @@ impl MediumParams {
             geometry: Geometry::from_settings(settings),
             mapping: settings.get(&MAPPING).in_groups(groups.count),
             groups,
+            refreshes: Refreshes::from_settings(settings),
             timing,
             queues,
             group_merging: settings.get(&GROUP_MERGING),

@@ -1,6 +1,7 @@
 //! Ramulator's machines: the YAML of 2.0 (parts and speeds by name, with what overrides them), the YAML or
 //! JSON that 2.1 exports (all values resolved), and the .cfg of 1.0. The parts by name are in `ramulator.tsv`.
 
+mod controller;
 mod standards;
 
 use std::collections::BTreeMap;
@@ -40,6 +41,13 @@ const WITHOUT_EFFECT: &[&str] = &[
     "timing.nODT*",
     "timing.nRPST",
     "timing.nRDREFab",
+    "controller.impl",
+    "controllers.impl",
+    "controller.prioritybuffersize",
+    "controllers.prioritybuffersize",
+    "controller.plugins",
+    "controllers.debug",
+    "refreshmanager.debug",
 ];
 const LEFT_OUT: &[(&str, &str)] = &[
     ("timing.nPPD", "precharges may follow each other at once"),
@@ -56,6 +64,10 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("timing.nWCK*", "the data clock runs always"),
     ("timing.nRCK*", "the data clock runs always"),
     ("timing.nRD2RCKSTOP", "the data clock runs always"),
+    ("controllers.wcksyncmode", "the data clock runs always"),
+    ("controllers.rck*", "the data clock runs always"),
+    ("controllers.abo*", "nothing guards rows against hammering"),
+    ("controllers.bf*", "nothing guards rows against hammering"),
     ("org.*", "no level of that name"),
 ];
 const TWO: &str = "an activate, and a column command, is one command";
@@ -77,7 +89,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
         let of = roots.iter().position(|root| leaf.path.starts_with(root));
         let name = match of {
             Some(channel) => name_of(standard, &leaf.path[roots[channel].len()..]),
-            None => leaf.path[leaf.path.len().saturating_sub(2)..].join("."),
+            None => name_besides(&leaf.path),
         };
         if let (Some(1..), Some(known)) = (of, all.get(&name)) {
             if known.text != leaf.text && name != "derived" {
@@ -159,6 +171,13 @@ fn standard(name: &str, line: usize, file: &str) -> Result<&'static Standard> {
     })
 }
 
+/// The name of an entry of another part: the part's and its own, whatever its place in a list.
+fn name_besides(path: &[String]) -> String {
+    let named = path.iter().filter(|part| part.parse::<usize>().is_err());
+    let named: Vec<&str> = named.map(String::as_str).collect();
+    named[named.len().saturating_sub(2)..].join(".")
+}
+
 /// The name of an entry below the DRAM's. Ramulator 2.1 has lists there: levels without names, and timings.
 fn name_of(standard: &Standard, path: &[String]) -> String {
     let named = |names: &str, at: &str| {
@@ -218,11 +237,18 @@ fn machine(
     }
     timing(standard, &entries, &mut keys, bursts)?;
     geometry(standard, &entries, &mut keys, bytes)?;
-    controller(&entries, &mut keys, bursts)?;
+    controller::read(&entries, &mut keys, bursts)?;
     keys.no_energies("currents");
-    // The parts of a file besides its memory are those of programs and controllers, which have keys of their own.
+    // Programs, plugins and the controller's parts have keys of their own, which the parts' names say.
+    let own = [
+        "org.",
+        "timing.",
+        "controller.",
+        "controllers.",
+        "refreshmanager.",
+    ];
     let besides = entries.all.keys().map(String::as_str);
-    let besides = besides.filter(|name| !(name.starts_with("org.") || name.starts_with("timing.")));
+    let besides = besides.filter(|name| !own.iter().any(|part| name.starts_with(part)));
     let known: Vec<&str> = WITHOUT_EFFECT.iter().copied().chain(besides).collect();
     keys.finish("Ramulator", "ddr4-2400", &known, LEFT_OUT)
 }
@@ -410,12 +436,7 @@ fn timing(
         keys.notes.push(said);
     }
     keys.put("timing.tRCD", read.max(write), &from);
-    let refreshes = refreshes(entries, keys);
-    for (ours, theirs) in [("tRFC", ["nRFC", "nRFCab"]), ("tREFI", ["nREFI"; 2])] {
-        let (cycles, from) = timings.needed(&theirs)?;
-        let cycles = if refreshes { cycles } else { 0 };
-        keys.put(&format!("timing.{ours}"), cycles, &from);
-    }
+    refreshes(&timings, keys)?;
     for none in ["timing.tWP", "timing.off_chip"] {
         keys.put(none, 0, "timing.preset");
     }
@@ -465,16 +486,57 @@ fn turns(timings: &Timings, keys: &mut MachineKeys, burst: u64) -> Result<()> {
     Ok(())
 }
 
-fn refreshes(entries: &Entries, keys: &mut MachineKeys) -> bool {
-    match entries.word("refreshmanager.impl", "AllBank").as_str() {
-        "NoRefresh" | "No" => false,
-        "AllBank" => true,
+/// Sets refreshes: of whole ranks or of one bank at a time, each nREFIpb the next of all.
+fn refreshes(timings: &Timings, keys: &mut MachineKeys) -> Result<()> {
+    const MANAGER: &str = "refreshmanager.impl";
+    let entries = timings.entries;
+    let manager = entries.word(MANAGER, "AllBank");
+    let ranks = entries.count("org.rank", 1)? * entries.count("org.sid", 1)?;
+    let mut turns = "together";
+    let mut every = timings.needed(&["nREFI"])?;
+    match manager.as_str() {
+        "NoRefresh" | "No" => every.0 = 0,
+        "AllBank" => {
+            let apart = entries.whole("refreshmanager.scatterinterval", 0)?;
+            if apart > 0 {
+                turns = "in-turn";
+            }
+            if apart > 0 && apart * ranks != every.0 {
+                keys.notes.push(format!(
+                    "scatter_interval {apart}: refreshes of {ranks} ranks are nREFI / {ranks} apart here"
+                ));
+            }
+        }
+        "PerBank" | "HBM34PerBankRefresh" => {
+            let banks = entries.count("org.bankgroup", 1)? * entries.count("org.bank", 8)?;
+            // The one goes through both pseudo-channels' banks, the other refreshes one of each.
+            let halves = match manager.as_str() {
+                "PerBank" => entries.count("org.pseudochannel", 1)?,
+                _ => 1,
+            };
+            let (next, from) = timings.needed(&["nREFIpb"])?;
+            every = (next * banks * ranks * halves, from);
+            turns = "in-turn";
+            keys.put("refresh.banks", 1, MANAGER);
+            for (ours, theirs) in [
+                ("tRFCsb", ["nRFCpb"; 2]),
+                ("tREFSBRD", ["nPBR2ACT", "nRREFD"]),
+                ("tRREFD", ["nPBR2PBR", "nRREFD"]),
+            ] {
+                let (cycles, from) = timings.needed(&theirs)?;
+                keys.put(&format!("timing.{ours}"), cycles, &from);
+            }
+        }
         other => {
             let said = format!("refreshes of {other} are those of all banks of a rank here");
             keys.notes.push(said);
-            true
         }
     }
+    keys.put("refresh.ranks", turns, MANAGER);
+    let (length, from) = timings.needed(&["nRFC", "nRFCab"])?;
+    keys.put("timing.tRFC", if every.0 > 0 { length } else { 0 }, &from);
+    keys.put("timing.tREFI", every.0, &every.1);
+    Ok(())
 }
 
 fn geometry(
@@ -515,62 +577,6 @@ fn geometry(
         _ => groups,
     };
     keys.put("geometry.groups", groups, "org.bankgroup");
-    Ok(())
-}
-
-/// Sets the order of addresses, the page policy and the queues. `ddr4-2400` has first-ready scheduling, as FRFCFS is.
-fn controller(entries: &Entries, keys: &mut MachineKeys, bursts: u64) -> Result<()> {
-    const MAPPER: &str = "addrmapper.impl";
-    const POLICY: &str = "rowpolicy.impl";
-    let theirs = entries.word(MAPPER, "RoBaRaCoCh");
-    let ours = match theirs.as_str() {
-        "RoBaRaCoCh" => "row:bank:rank:column:channel",
-        "ChRaBaRoCo" => "channel:rank:bank:row:column",
-        _ => {
-            let said = format!("addresses are in the order of RoBaRaCoCh, not of {theirs}");
-            keys.notes.push(said);
-            "row:bank:rank:column:channel"
-        }
-    };
-    keys.put("mapping", ours, MAPPER);
-    let page = match entries.word(POLICY, "OpenRowPolicy") {
-        policy if policy.starts_with("Open") => "open",
-        policy => {
-            keys.notes.push(format!(
-                "{policy} is a closed page here: a row closes when nothing queued wants it"
-            ));
-            "closed"
-        }
-    };
-    keys.put("queues.page", page, POLICY);
-    let scheduler = entries.word("scheduler.impl", "FRFCFS");
-    if scheduler != "FRFCFS" {
-        let said = format!("accesses are scheduled first ready, first come, not by {scheduler}");
-        keys.notes.push(said);
-    }
-    keys.put("queues.scheduler", "fr-fcfs", "scheduler.impl");
-    let named = |name: &str| {
-        let ends = |key: &&String| key.ends_with(&format!(".{name}"));
-        entries.all.keys().find(ends).cloned().unwrap_or_default()
-    };
-    // An entry of theirs is a burst.
-    let reads = (entries.count(&named("readbuffersize"), 32)? / bursts).max(2);
-    let writes = (entries.count(&named("writebuffersize"), 32)? / bursts).max(2);
-    let share = |name: &str, otherwise: f64| {
-        let share = entries.real(&named(name))?.unwrap_or(otherwise);
-        Ok::<f64, ConfigError>(share.min(1.0) * writes as f64)
-    };
-    let high = (share("wrhighwatermark", 0.8)?.floor() as u64 + 1).min(writes);
-    let low = (share("wrlowwatermark", 0.2)?.ceil() as u64).max(1) - 1;
-    for (key, value) in [
-        ("reads", reads),
-        ("writes", writes),
-        ("high_watermark", high),
-        ("low_watermark", low.min(high - 1)),
-    ] {
-        keys.put(&format!("queues.{key}"), value, "impl");
-    }
-    keys.put("queues.idle_writes", true, "impl");
     Ok(())
 }
 

@@ -1,0 +1,82 @@
+//! Ramulator's controllers: the order of addresses, the page policy and the queues.
+
+use super::super::{Entries, MachineKeys};
+use crate::config::error::{ConfigError, Result};
+
+/// Sets the order of addresses. Channels are the lowest, in 2.1 by a mapper of their own, and pseudo-channels lie above
+/// the column.
+fn mapping(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
+    const MAPPER: &str = "addrmapper.impl";
+    let theirs = entries.word(MAPPER, "RoBaRaCoCh");
+    let (channels, halves) = (
+        entries.count("org.channel", 1)?,
+        entries.count("org.pseudochannel", 1)?,
+    );
+    let halves_alone = halves > 1 && channels == 1;
+    if halves > 1 && channels > 1 {
+        let said = "pseudo-channels lie below the column, beside the channel";
+        keys.notes.push(said.to_owned());
+    }
+    if entries.whole("channelmapper.interleavebits", 0)? > 0 {
+        let said = "interleave_bits: successive lines lie in successive channels";
+        keys.notes.push(said.to_owned());
+    }
+    let by_mapper = entries.all.contains_key("channelmapper.impl");
+    let ours = match theirs.as_str() {
+        "ChRaBaRoCo" if by_mapper && !halves_alone => "rank:group:bank:row:column:channel",
+        "ChRaBaRoCo" => "channel:rank:group:bank:row:column",
+        _ if halves_alone => "row:bank:rank:channel:column",
+        _ => "row:bank:rank:column:channel",
+    };
+    if !["RoBaRaCoCh", "ChRaBaRoCo"].contains(&theirs.as_str()) {
+        let said = format!("addresses are in the order of RoBaRaCoCh, not of {theirs}");
+        keys.notes.push(said);
+    }
+    keys.put("mapping", ours, MAPPER);
+    Ok(())
+}
+
+/// Sets the order of addresses, the page policy and the queues. `ddr4-2400` has first-ready scheduling, as FRFCFS is.
+pub(super) fn read(entries: &Entries, keys: &mut MachineKeys, bursts: u64) -> Result<()> {
+    const POLICY: &str = "rowpolicy.impl";
+    mapping(entries, keys)?;
+    let page = match entries.word(POLICY, "OpenRowPolicy") {
+        policy if policy.starts_with("Open") => "open",
+        policy => {
+            keys.notes.push(format!(
+                "{policy} is a closed page here: a row closes when nothing queued wants it"
+            ));
+            "closed"
+        }
+    };
+    keys.put("queues.page", page, POLICY);
+    let scheduler = entries.word("scheduler.impl", "FRFCFS");
+    if scheduler != "FRFCFS" {
+        let said = format!("accesses are scheduled first ready, first come, not by {scheduler}");
+        keys.notes.push(said);
+    }
+    keys.put("queues.scheduler", "fr-fcfs", "scheduler.impl");
+    let named = |name: &str| {
+        let ends = |key: &&String| key.ends_with(&format!(".{name}"));
+        entries.all.keys().find(ends).cloned().unwrap_or_default()
+    };
+    // An entry of theirs is a burst.
+    let reads = (entries.count(&named("readbuffersize"), 32)? / bursts).max(2);
+    let writes = (entries.count(&named("writebuffersize"), 32)? / bursts).max(2);
+    let share = |name: &str, otherwise: f64| {
+        let share = entries.real(&named(name))?.unwrap_or(otherwise);
+        Ok::<f64, ConfigError>(share.min(1.0) * writes as f64)
+    };
+    let high = (share("wrhighwatermark", 0.8)?.floor() as u64 + 1).min(writes);
+    let low = (share("wrlowwatermark", 0.2)?.ceil() as u64).max(1) - 1;
+    for (key, value) in [
+        ("reads", reads),
+        ("writes", writes),
+        ("high_watermark", high),
+        ("low_watermark", low.min(high - 1)),
+    ] {
+        keys.put(&format!("queues.{key}"), value, "impl");
+    }
+    keys.put("queues.idle_writes", true, "impl");
+    Ok(())
+}
