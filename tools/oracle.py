@@ -30,10 +30,24 @@ from typing import Any, Final, NoReturn
 
 import file_programs
 from file_programs import Program
-from recording_disk import MS_NOATIME, MS_RDONLY, Disk, Flush, Mark, Record, Write, mount, unmount
-from recording_disk import own_mounts as own_mounts_of_this_process
+from recording_disk import (
+    MS_NOATIME,
+    MS_RDONLY,
+    Disk,
+    Flush,
+    ImageDisk,
+    Mark,
+    Record,
+    Write,
+    forget_btrfs,
+    mount,
+    own_mounts,
+    unmount,
+)
 from sardonyx import _core
 
+#: Where images lie, if there is such a folder.
+MEMORY: Final = Path("/dev/shm")
 #: The smallest disks, with the kernel's defaults otherwise.
 MEGABYTE: Final = 1 << 20
 #: mkfs.xfs makes file systems below 300 MB only where it believes that it is being tested.
@@ -42,7 +56,7 @@ SMALL: Final = {"TEST_DIR": "1", "TEST_DEV": "1", "QA_CHECK_FS": "1"}
 TORN, DRAWN, ALL_SUBSETS = 3, 8, 4
 SECTOR: Final = 512
 #: Folders of the model are counted at one cut up to so many.
-COUNTED: Final = 2000
+COUNTED: Final = 5000
 
 
 @dataclass(frozen=True)
@@ -208,8 +222,8 @@ class Recorded:
 class Laboratory:
     """A disk with a new file system, the folder of programs on it, and what they left."""
 
-    def __init__(self, platform: str, scratch: Path) -> None:
-        self.platform, self.made = platform, PLATFORMS[platform]
+    def __init__(self, platform: str, model: str, scratch: Path) -> None:
+        self.model, self.made = model, PLATFORMS[platform]
         self.mounted = scratch / "mounted"
         self.mounted.mkdir()
         file = scratch / "image"
@@ -218,19 +232,29 @@ class Laboratory:
         command = [*self.made.mkfs, str(file)]
         subprocess.run(command, check=True, capture_output=True, env=os.environ | SMALL)
         self.disk = Disk(file.read_bytes(), scratch / "fuse")
-        with self.mount(0):
+        with self.mount(self.disk.device):
             file_programs.prepare(self.mounted / "d")
         self.disk.keep()
+        self.image = ImageDisk(self.disk.content, file)
+
+    def close(self) -> None:
+        """Ends both disks."""
+        self.disk.close()
+        self.image.close()
 
     @contextlib.contextmanager
-    def mount(self, flags: int) -> Iterator[None]:
-        """The file system, mounted."""
+    def mount(self, device: str, flags: int = 0) -> Iterator[None]:
+        """The file system of a device, mounted."""
         made = self.made
-        mount(self.disk.device, self.mounted, made.kind, flags | MS_NOATIME, made.options)
         try:
-            yield
+            mount(device, self.mounted, made.kind, flags | MS_NOATIME, made.options)
+            try:
+                yield
+            finally:
+                unmount(self.mounted)
         finally:
-            unmount(self.mounted)
+            if made.kind == "btrfs":
+                forget_btrfs()
 
     def record(self, program: Program, keep: bool) -> tuple[list[Record], _core.RecordedFiles]:
         """Runs a program. What the file system writes as it is unmounted is recorded too."""
@@ -240,20 +264,21 @@ class Laboratory:
         folder = str(self.mounted / "d")
         words = [sys.executable, "-I", "-S", file_programs.__file__, folder]
         words += [str(self.disk.marks), asked]
-        with self.mount(0):
+        with self.mount(self.disk.device):
             run = _core.RecordedFiles(json.dumps({"program": words, "files": folder}))
         self.disk.records = None
         return records, run
 
     def left(self, records: Sequence[Record], image: Image, run: _core.RecordedFiles) -> int:
         """The number of the folder that the kernel finds on an image."""
-        self.disk.become(content(records, image))
-        with self.mount(MS_RDONLY):
+        self.image.become(content(records, image))
+        with self.mount(self.image.device, MS_RDONLY):
             return run.read(str(self.mounted / "d"))
 
-    def shown(self) -> list[str]:
-        """What is on the disk now, a line a path."""
-        with self.mount(MS_RDONLY):
+    def shown(self, records: Sequence[Record], image: Image) -> list[str]:
+        """What the kernel finds on an image, a line a path."""
+        self.image.become(content(records, image))
+        with self.mount(self.image.device, MS_RDONLY):
             return list(listed(self.mounted / "d"))
 
 
@@ -286,7 +311,7 @@ def tried(
     if run.doubts or len(run.acknowledged) != len(program):
         counts.doubted += 1
         return
-    recorded = Recorded(run, lab.platform)
+    recorded = Recorded(run, lab.model)
     reached: dict[int, dict[Step, Image]] = defaultdict(dict)
     for image in sampled(list(images(records, choice)), most, choice):
         counts.images += 1
@@ -315,14 +340,14 @@ def judge(
             counts.unsaid += ours is None
             if ours is False:
                 counts.lacking += 1
-                lab.disk.become(content(records, image))
-                one = {"program": program, "step": step, "left": lab.shown()}
+                left = lab.shown(records, image)
+                one = {"program": program, "step": step, "left": left}
                 one["operations"] = recorded.run.operations
                 counts.found.append(one)
     for ended in range(len(program) + 1):
         there = [number for number, places in reached.items() if (ended, False) in places]
         cut = recorded.cuts[ended]
-        counted = recorded.run.count(lab.platform, cut, there, COUNTED)
+        counted = recorded.run.count(lab.model, cut, there, COUNTED)
         if counted is None:
             counts.uncounted += 1
         else:
@@ -362,6 +387,7 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--platform", choices=PLATFORMS, default="ext4-ordered")
+    parser.add_argument("--model", help="hold what is left against this platform's rules instead")
     parser.add_argument("--programs", type=int, default=20)
     parser.add_argument("--calls", type=int, default=8, help="of a program, at most (8)")
     parser.add_argument("--images", type=int, default=40, help="of a program, at most (40)")
@@ -383,16 +409,16 @@ def main() -> None:
 def run(asked: argparse.Namespace) -> Counts:
     """All programs that were asked for."""
     counts = Counts()
-    own_mounts_of_this_process()
-    with tempfile.TemporaryDirectory() as scratch:
-        lab = Laboratory(asked.platform, Path(scratch))
+    own_mounts()
+    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.exists() else None) as scratch:
+        lab = Laboratory(asked.platform, asked.model or asked.platform, Path(scratch))
         try:
             for number in range(asked.programs):
                 choice = random.Random(f"{asked.seed} {number}")
                 program = asked.program or file_programs.drawn(choice, asked.calls)
                 tried(lab, program, choice, asked.images, counts)
         finally:
-            lab.disk.close()
+            lab.close()
     return counts
 
 

@@ -1,8 +1,8 @@
-"""A block device that writes down every write and flush, and becomes any state that they leave.
+"""A block device that writes down every write and flush, and one that becomes what they leave.
 
-The bytes are in this process. A file in FUSE (file systems in user space) leads to them, and a loop
-device leads to that file, because the kernel passes a flush on as an fsync. Needs root,
-``/dev/fuse`` and ``losetup``. Mounts are in a namespace of their own and end with the process.
+The bytes of the first are in this process. A file in FUSE (file systems in user space) leads to
+them, and a loop device leads to that file, because the kernel passes a flush on as an fsync. Needs
+root, ``/dev/fuse`` and ``losetup``. Mounts are in a namespace of their own and end with the process.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ from typing import Final
 LIBC = ctypes.CDLL(None, use_errno=True)
 MS_RDONLY, MS_NOATIME, MS_REC, MS_PRIVATE = 0x1, 0x400, 0x4000, 0x40000
 CLONE_NEWNS: Final = 0x20000
+#: Parts of zeros are left out of images, which is faster.
+PART: Final = 1 << 14
+#: Btrfs knows a file system by its number, on one device at a time (``BTRFS_IOC_FORGET_DEV``).
+BTRFS, FORGET_DEVICES = "/dev/btrfs-control", 0x5000_9405
 #: Bytes of the largest write that the kernel sends.
 LARGEST: Final = 1 << 20
 
@@ -75,10 +79,52 @@ def unmount(target: Path) -> None:
     checked(LIBC.umount2(str(target).encode(), 0), f"umount {target}")
 
 
+def forget_btrfs() -> None:
+    """The kernel forgets which devices had which btrfs."""
+    control = os.open(BTRFS, os.O_RDWR)
+    checked(LIBC.ioctl(control, ctypes.c_ulong(FORGET_DEVICES), bytes(4096)), BTRFS)
+    os.close(control)
+
+
 def own_mounts() -> None:
     """Mounts of this process are seen by nobody else from now on."""
     checked(LIBC.unshare(CLONE_NEWNS), "unshare")
     mount("none", Path("/"), "none", MS_REC | MS_PRIVATE)
+
+
+def attach(file: Path) -> str:
+    """A loop device of a file."""
+    command = ["losetup", "--find", "--show", str(file)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def detach(device: str) -> None:
+    """Ends a loop device."""
+    subprocess.run(["losetup", "--detach", device], check=True)
+
+
+class ImageDisk:
+    """A device that becomes one image after another: some bytes, and writes to them."""
+
+    def __init__(self, content: bytes | bytearray, file: Path) -> None:
+        self.size = len(content)
+        parts = ((at, bytes(content[at : at + PART])) for at in range(0, self.size, PART))
+        self._parts = [Write(at, part) for at, part in parts if part.strip(b"\0")]
+        self._file = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+        self.become(())
+        self.device = attach(file)
+
+    def become(self, writes: Iterable[Write]) -> None:
+        """The bytes that it was made with, and these writes. Nothing may be mounted from it."""
+        os.ftruncate(self._file, 0)
+        os.ftruncate(self._file, self.size)
+        for write in (*self._parts, *writes):
+            os.pwrite(self._file, write.data, write.offset)
+
+    def close(self) -> None:
+        """Ends the device; nothing may be mounted from it."""
+        detach(self.device)
+        os.close(self._file)
 
 
 class Disk:
@@ -97,30 +143,21 @@ class Disk:
         mount("sardonyx", folder, "fuse.sardonyx", 0, options)
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
-        command = ["losetup", "--find", "--show", str(folder / "disk")]
-        made = subprocess.run(command, capture_output=True, text=True, check=True)
-        self.device = made.stdout.strip()
+        self.device = attach(folder / "disk")
 
     def close(self) -> None:
         """Ends the device; nothing may be mounted from it."""
-        if self.device:
-            subprocess.run(["losetup", "--detach", self.device], check=True)
+        detach(self.device)
         unmount(self._folder)
         self._thread.join()
         os.close(self._fuse)
-
-    def become(self, writes: Iterable[Write]) -> None:
-        """The bytes that it was made with, and these writes. Nothing may be mounted from it."""
-        self.revert()
-        for write in writes:
-            self._put(write.offset, write.data)
 
     def keep(self) -> None:
         """The bytes that it has now are those that it was made with."""
         self._undo.clear()
 
     def revert(self) -> None:
-        """The bytes that it was made with."""
+        """The bytes that it was made with. Nothing may be mounted from it."""
         for offset, data in reversed(self._undo):
             self.content[offset : offset + len(data)] = data
         self._undo.clear()

@@ -1,17 +1,6 @@
 //! File systems as values: which effects a cut may leave without which others. `docs/crash/file-systems.md` has each rule
 //! with its source.
 
-/// What comes before the size that a write has made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SizeAfter {
-    /// Nothing.
-    Nothing,
-    /// The data of new blocks; within a block that was there, nothing (ext4: `ext4_da_write_end`).
-    NewBlocks,
-    /// All of the data (XFS: `xfs_setfilesize`, at the end of the write; btrfs: `btrfs_finish_one_ordered`).
-    Data,
-}
-
 /// How names and set sizes become durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Journal {
@@ -27,7 +16,9 @@ pub enum Journal {
 pub struct FileSystem {
     pub name: &'static str,
     pub journal: Journal,
-    pub size_after: SizeAfter,
+    /// Whether a size that a write made comes after its data (XFS: `xfs_setfilesize`, at the end of the write; btrfs:
+    /// `btrfs_finish_one_ordered`). Ext4 sets it with blocks that read as zeros (`mpage_map_and_submit_extent`).
+    pub size_after_data: bool,
     /// Whether a rename over a file comes after the data of the new one (ext4: `auto_da_alloc`).
     pub rename_after_data: bool,
     /// Whether blocks without their data may hold what others had deleted.
@@ -44,7 +35,7 @@ const SECTOR: u64 = 512;
 const ORDERED: FileSystem = FileSystem {
     name: "ext4-ordered",
     journal: Journal::Whole,
-    size_after: SizeAfter::NewBlocks,
+    size_after_data: false,
     rename_after_data: true,
     shows_stale: false,
     sector: SECTOR,
@@ -56,14 +47,13 @@ pub const ALL: [FileSystem; 5] = [
     ORDERED,
     FileSystem {
         name: "ext4-writeback",
-        size_after: SizeAfter::Nothing,
         rename_after_data: false,
         shows_stale: true,
         ..ORDERED
     },
     FileSystem {
         name: "xfs",
-        size_after: SizeAfter::Data,
+        size_after_data: true,
         rename_after_data: false,
         ..ORDERED
     },
@@ -71,7 +61,7 @@ pub const ALL: [FileSystem; 5] = [
     FileSystem {
         name: "btrfs",
         journal: Journal::Apart,
-        size_after: SizeAfter::Data,
+        size_after_data: true,
         rename_after_data: false,
         atomic_page: 4096,
         ..ORDERED
@@ -79,7 +69,6 @@ pub const ALL: [FileSystem; 5] = [
     FileSystem {
         name: "strict",
         journal: Journal::None,
-        size_after: SizeAfter::Nothing,
         rename_after_data: false,
         ..ORDERED
     },

@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use crate::content::PAGE;
-use crate::file_system::{FileSystem, Journal, SizeAfter};
+use crate::file_system::{FileSystem, Journal};
 use crate::operations::{Act, Inode, Name, Operation, Sync};
 use crate::tree::FileTree;
 
@@ -32,11 +32,12 @@ pub enum EffectKind {
         length: usize,
         fresh: bool,
     },
-    /// `grows` is set if an earlier size that comes later leaves it as it is.
+    /// `grows` is set if an earlier size that comes later leaves it as it is, `written` if a write made it.
     Size {
         inode: Inode,
         size: u64,
         grows: bool,
+        written: bool,
     },
     Names(Vec<(Name, Option<Inode>)>),
 }
@@ -72,17 +73,18 @@ impl Effect {
                 length,
                 ..
             } => {
-                let Act::Write { data, .. } = &operations[self.operation as usize].act else {
+                let Some(content) = tree.content_mut(*inode) else {
                     return;
                 };
-                if let Some(content) = tree.content_mut(*inode) {
-                    match stale {
-                        true => content.write(*offset, &vec![STALE; *length]),
-                        false => content.write(*offset, &data[*from..from + length]),
-                    }
+                match &operations[self.operation as usize].act {
+                    _ if stale => content.write(*offset, &vec![STALE; *length]),
+                    Act::Write { data, .. } => content.write(*offset, &data[*from..from + length]),
+                    _ => content.write(*offset, &vec![0; *length]),
                 }
             }
-            EffectKind::Size { inode, size, grows } => {
+            EffectKind::Size {
+                inode, size, grows, ..
+            } => {
                 if let Some(content) = tree.content_mut(*inode) {
                     let least = if *grows { content.size() } else { 0 };
                     content.resize(least.max(*size));
@@ -144,11 +146,20 @@ struct File {
     shrunk: Option<(u32, u64)>,
 }
 
-/// The positions of the journal when an inode was last changed at all, and when its size or its existence was.
+/// What of an inode is changed: anything, its size by a write, or what an fdatasync of any of its bytes needs.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Touch {
+    Any,
+    Grown,
+    Set,
+}
+
+/// The positions of the journal when an inode was last touched so, or more.
 #[derive(Clone, Copy, Debug, Default)]
 struct Touched {
     any: Option<u32>,
-    size: Option<u32>,
+    grown: Option<u32>,
+    set: Option<u32>,
 }
 
 struct Builder {
@@ -219,7 +230,9 @@ impl Builder {
         match act {
             Act::Create { name, inode } | Act::Link { name, inode } => {
                 self.name(vec![(name.clone(), Some(*inode))], Vec::new());
-                self.touch(*inode, true);
+                // An fdatasync does not need a new link (ext4: `ext4_do_update_inode`).
+                let created = matches!(act, Act::Create { .. });
+                self.touch(*inode, if created { Touch::Set } else { Touch::Any });
             }
             Act::Unlink { name } => self.name(vec![(name.clone(), None)], Vec::new()),
             Act::Rename {
@@ -260,11 +273,14 @@ impl Builder {
         }
     }
 
-    fn touch(&mut self, inode: Inode, size: bool) {
+    fn touch(&mut self, inode: Inode, how: Touch) {
         let touched = self.touched.entry(inode).or_default();
         touched.any = self.journal;
-        if size {
-            touched.size = self.journal;
+        if how >= Touch::Grown {
+            touched.grown = self.journal;
+        }
+        if how == Touch::Set {
+            touched.set = self.journal;
         }
     }
 
@@ -276,7 +292,7 @@ impl Builder {
         for (name, _) in names {
             let folder = name.folder;
             self.names.insert(name, number);
-            self.touch(folder, true);
+            self.touch(folder, Touch::Set);
         }
     }
 
@@ -294,7 +310,7 @@ impl Builder {
             };
             self.name(vec![gone, new], data);
         }
-        self.touch(inode, false);
+        self.touch(inode, Touch::Any);
     }
 
     fn write(&mut self, inode: Inode, offset: u64, length: usize) {
@@ -308,21 +324,19 @@ impl Builder {
             let number = self.sector(inode, &file, (offset, at, next));
             page_data.push(number);
             if next > size && (next == end || next.is_multiple_of(PAGE as u64)) {
-                let there =
-                    size / PAGE as u64 == at / PAGE as u64 && !size.is_multiple_of(PAGE as u64);
-                let mut needs: Vec<u32> = file.grown.into_iter().collect();
-                let waits = match self.platform.size_after {
-                    SizeAfter::Nothing => false,
-                    SizeAfter::NewBlocks => !there,
-                    SizeAfter::Data => true,
+                // A later part may be written first, and its size with it.
+                let mut needs = match self.platform.size_after_data {
+                    true => page_data.clone(),
+                    false => file.grown.into_iter().collect(),
                 };
-                if waits {
-                    needs.append(&mut page_data);
-                }
                 page_data.clear();
                 needs.extend(file.shrunk.map(|(number, _)| number));
-                let (size, grows) = (next, true);
-                let what = EffectKind::Size { inode, size, grows };
+                let what = EffectKind::Size {
+                    inode,
+                    size: next,
+                    grows: true,
+                    written: true,
+                };
                 file.grown = Some(self.after_journal(what, needs));
             } else if next.is_multiple_of(PAGE as u64) {
                 page_data.clear();
@@ -331,7 +345,8 @@ impl Builder {
         }
         file.size = size.max(end);
         self.files.insert(inode, file);
-        self.touch(inode, end > size);
+        let how = if end > size { Touch::Grown } else { Touch::Any };
+        self.touch(inode, how);
     }
 
     /// Part of a sector, from `at` to `next`, of a write that begins at an offset.
@@ -366,6 +381,15 @@ impl Builder {
         }
         let mut needs: Vec<u32> = file.shrunk.map(|(number, _)| number).into_iter().collect();
         if size < file.size {
+            // The rest of its last block becomes zeros first, as data do (ext4: `ext4_block_truncate_page`).
+            let end = file.size.min(size.next_multiple_of(PAGE as u64));
+            let unit = self.platform.unit();
+            let mut at = size;
+            while at < end {
+                let next = ((at / unit + 1) * unit).min(end);
+                self.sector(inode, &file, (size, at, next));
+                at = next;
+            }
             // Data that it cuts off do not matter any more, and may not come back after it.
             let effects = &self.model.effects;
             let beyond = |number: &&u32| match &effects[**number as usize].what {
@@ -377,26 +401,40 @@ impl Builder {
             needs.extend(open.into_iter().flatten().filter(beyond));
         }
         let grows = size > file.size;
-        let number = self.journalled(EffectKind::Size { inode, size, grows }, needs);
+        let what = EffectKind::Size {
+            inode,
+            size,
+            grows,
+            written: false,
+        };
+        let number = self.journalled(what, needs);
         if size < file.size {
             file.shrunk = Some((number, size));
         }
         file.size = size;
         self.files.insert(inode, file);
-        self.touch(inode, true);
+        self.touch(inode, Touch::Set);
     }
 
     fn sync(&mut self, inode: Inode, how: Sync, range: Option<(u64, u64)>) {
         let open = self.open.remove(&inode).unwrap_or_default();
+        let mut grown = range.is_none();
         for &number in &open {
-            let within = match &self.model.effects[number as usize].what {
+            let effect = &self.model.effects[number as usize].what;
+            let within = match effect {
                 EffectKind::Data { offset, length, .. } => {
                     range.is_none_or(|(from, end)| *offset < end && offset + *length as u64 > from)
                 }
-                EffectKind::Size { .. } => how != Sync::Mapped || self.has_journal(),
+                // A size beyond the range's last block is that of data which are not synced.
+                EffectKind::Size { written, size, .. } => {
+                    let met = |(_, end): (u64, u64)| *size <= end.next_multiple_of(PAGE as u64);
+                    (how != Sync::Mapped || self.has_journal())
+                        && (!written || range.is_none_or(met))
+                }
                 EffectKind::Names(_) => true,
             };
             if within {
+                grown |= matches!(effect, EffectKind::Size { .. });
                 self.make_sure(number);
             }
         }
@@ -406,7 +444,8 @@ impl Builder {
         let touched = self.touched.get(&inode).copied().unwrap_or_default();
         let until = match how {
             Sync::All => touched.any,
-            Sync::Data | Sync::Mapped => touched.size,
+            Sync::Data | Sync::Mapped if grown => touched.grown,
+            Sync::Data | Sync::Mapped => touched.set,
         };
         match (self.platform.journal, until) {
             (Journal::Whole, Some(until)) => self.make_sure(until),
@@ -589,7 +628,7 @@ mod tests {
     #[test]
     fn a_rename_over_a_file_leaves_the_old_or_the_new_one_if_its_data_come_first() {
         let unsynced = |platform| left(platform, &replaced(false));
-        let whole = set(&["old - -", "old - ", "old - new", "new - -"]);
+        let whole = set(&["old - -", "old - ", "old - 000", "old - new", "new - -"]);
         assert_eq!(unsynced("ext4-ordered"), whole);
         let writeback = set(&[
             "old - -",
@@ -625,6 +664,46 @@ mod tests {
         assert_eq!(left("ext4-ordered", &acts), set(&["new - -", "new  -"]));
         let acts = [create("g", 2), write(1, 0, "new"), fsync(1)];
         assert_eq!(left("ext4-ordered", &acts), set(&["new  -"]));
+    }
+
+    /// An fdatasync does not wait for a link (ext4), nor does a sync of a range for what lies beyond its last block.
+    #[test]
+    fn a_data_sync_leaves_out_links_and_sizes_beyond_its_range() {
+        let link = Act::Link {
+            name: name("g"),
+            inode: 1,
+        };
+        let sync = |range| Act::Sync {
+            inode: 1,
+            how: Sync::Data,
+            range,
+        };
+        let acts = [link.clone(), sync(None)];
+        assert_eq!(left("ext4-ordered", &acts), set(&["old - -", "old old -"]));
+        let acts = [
+            create("g", 2),
+            write(1, 4096, "x"),
+            write(1, 0, "n"),
+            sync(Some((0, 1))),
+        ];
+        let found = left("xfs", &acts);
+        assert!(found.contains("nld - -"), "{found:?}");
+        assert!(!found.iter().any(|one| one.starts_with('o')), "{found:?}");
+    }
+
+    /// The zeros of a truncation may be there before its size, and a later block before an earlier one.
+    #[test]
+    fn a_truncation_writes_zeros_first_and_blocks_come_in_any_order() {
+        let cut = Act::Resize { inode: 1, size: 1 };
+        assert_eq!(left("xfs", &[cut]), set(&["old - -", "o00 - -", "o - -"]));
+        let acts = [write(1, 3, "er"), write(1, 4096, "x")];
+        let sizes: BTreeSet<usize> = left("xfs", &acts).iter().map(|one| one.len() - 4).collect();
+        assert_eq!(sizes, BTreeSet::from([3, 5, 4097]));
+        let beyond = format!("old{}x - -", "0".repeat(4093));
+        assert!(
+            left("xfs", &acts).contains(&beyond),
+            "the first block's data are missing"
+        );
     }
 
     #[test]

@@ -101,7 +101,11 @@ impl RecordedFiles {
     fn leaves(&self, py: Python<'_>, platform: &str, cut: u32) -> PyResult<Vec<Option<bool>>> {
         let left = self.left.lock().map_err(bad)?;
         let model = self.model(platform)?;
-        Ok(py.detach(|| left.iter().map(|(_, tree)| model.leaves(cut, tree)).collect()))
+        Ok(py.detach(|| {
+            left.iter()
+                .map(|(_, tree)| model.leaves(cut, tree))
+                .collect()
+        }))
     }
 
     /// How many folders the model leaves at this cut, and how many of those are among some that were read; None if more
@@ -118,7 +122,9 @@ impl RecordedFiles {
         let model = self.model(platform)?;
         Ok(py.detach(|| {
             let all = model.all(cut, most)?;
-            let met = reached.iter().filter(|&&one| left.get(one).is_some_and(|one| all.contains(&one.0)));
+            let met = reached
+                .iter()
+                .filter(|&&one| left.get(one).is_some_and(|one| all.contains(&one.0)));
             Some((all.len(), met.count()))
         }))
     }
@@ -128,6 +134,10 @@ impl RecordedFiles {
     fn model(&self, platform: &str) -> PyResult<Membership<'_>> {
         let known = FileSystem::named(platform);
         let known = known.ok_or_else(|| bad(format!("{platform}: is no file system")))?;
-        Ok(Membership::new(&self.run.start, &self.run.operations, known))
+        Ok(Membership::new(
+            &self.run.start,
+            &self.run.operations,
+            known,
+        ))
     }
 }
