@@ -4,6 +4,7 @@
 //! A cut leaves every effect that is sure by then, and any others that have begun, as long as each has what it needs.
 //! `docs/crash/files.md` has the platforms and their sources.
 
+use std::ffi::OsString;
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -12,7 +13,7 @@ use serde::Serialize;
 use crate::content::PAGE;
 use crate::file_system::{FileSystem, Journal};
 use crate::operations::{Act, Inode, Name, Operation, Sync};
-use crate::tree::FileTree;
+use crate::tree::{FileNode, FileTree};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -24,13 +25,15 @@ pub enum Class {
 
 #[derive(Clone, Debug)]
 pub enum EffectKind {
-    /// Part of a sector, from some byte of its operation's data on; `fresh` if it lay beyond the file's end.
+    /// Part of a sector, from some byte of its operation's data on; `fresh` if it lay beyond the file's end, and `block` if
+    /// beyond the block of that end.
     Data {
         inode: Inode,
         offset: u64,
         from: usize,
         length: usize,
         fresh: bool,
+        block: bool,
     },
     /// `grows` is set if an earlier size that comes later leaves it as it is, `written` if a write made it.
     Size {
@@ -170,8 +173,9 @@ struct Builder {
     sectors: FxHashMap<(Inode, u64), u32>,
     names: FxHashMap<Name, u32>,
     journal: Option<u32>,
-    /// The effects that made names lead to an inode.
+    /// The effects that made names lead to an inode, or removed them; and to which inode each name leads.
     leads: FxHashMap<Inode, Vec<u32>>,
+    targets: FxHashMap<Name, Inode>,
     /// Effects that are not sure: data and sizes by file, names by folder.
     open: FxHashMap<Inode, Vec<u32>>,
     touched: FxHashMap<Inode, Touched>,
@@ -189,8 +193,20 @@ impl Builder {
             };
             (inode as Inode, file)
         });
+        let targets = start.nodes.iter().zip(0..).flat_map(|(node, folder)| {
+            let entries = match node {
+                FileNode::Folder(entries) => Some(entries.iter()),
+                FileNode::File(_) | FileNode::Link(_) => None,
+            };
+            let named = move |(name, inode): (&OsString, &Inode)| {
+                let name = name.clone();
+                (Name { folder, name }, *inode)
+            };
+            entries.into_iter().flatten().map(named)
+        });
         Builder {
             files: sizes.collect(),
+            targets: targets.collect(),
             model: Model::default(),
             platform,
             number: 0,
@@ -304,10 +320,15 @@ impl Builder {
             let needs = vec![self.names[to]];
             self.name(vec![gone], needs);
         } else {
-            let data = match replaces && self.platform.rename_after_data {
-                true => self.open.get(&inode).cloned().unwrap_or_default(),
-                false => Vec::new(),
+            // It waits for blocks that have no place yet, and not for what was overwritten (`ext4_alloc_da_blocks`).
+            let effects = &self.model.effects;
+            let waits = |number: &&u32| match effects[**number as usize].what {
+                EffectKind::Data { block, .. } => block,
+                EffectKind::Size { .. } | EffectKind::Names(_) => true,
             };
+            let open = self.open.get(&inode).into_iter().flatten();
+            let open = open.filter(|_| replaces && self.platform.rename_after_data);
+            let data = open.filter(waits).copied().collect();
             self.name(vec![gone, new], data);
         }
         self.touch(inode, Touch::Any);
@@ -353,8 +374,9 @@ impl Builder {
     fn sector(&mut self, inode: Inode, file: &File, (offset, at, next): (u64, u64, u64)) -> u32 {
         let key = (inode, at / self.platform.unit());
         let mut needs: Vec<u32> = self.sectors.get(&key).copied().into_iter().collect();
+        // In the block in which a truncation ended, data may be there before the size.
         if let Some((number, size)) = file.shrunk
-            && next > size
+            && next > size.next_multiple_of(PAGE as u64)
         {
             needs.push(number);
         }
@@ -364,6 +386,7 @@ impl Builder {
             from: (at - offset) as usize,
             length: (next - at) as usize,
             fresh: at >= file.size,
+            block: at >= file.size.next_multiple_of(PAGE as u64),
         };
         // Where blocks are never written in place, data become part of the file in the same order.
         let number = match self.platform.journal {
@@ -425,9 +448,12 @@ impl Builder {
                 EffectKind::Data { offset, length, .. } => {
                     range.is_none_or(|(from, end)| *offset < end && offset + *length as u64 > from)
                 }
-                // A size beyond the range's last block is that of data which are not synced.
+                // A size that does not end in the range's blocks is that of data which are not synced.
                 EffectKind::Size { written, size, .. } => {
-                    let met = |(_, end): (u64, u64)| *size <= end.next_multiple_of(PAGE as u64);
+                    let page = PAGE as u64;
+                    let met = |(from, end): (u64, u64)| {
+                        *size > from / page * page && *size <= end.next_multiple_of(page)
+                    };
                     (how != Sync::Mapped || self.has_journal())
                         && (!written || range.is_none_or(met))
                 }
@@ -475,9 +501,16 @@ impl Builder {
     /// Adds an effect to the journal, if there is one.
     fn journalled(&mut self, what: EffectKind, needs: Vec<u32>) -> u32 {
         if let EffectKind::Names(names) = &what {
-            for inode in names.iter().filter_map(|(_, inode)| *inode) {
-                let number = self.model.effects.len() as u32;
-                self.leads.entry(inode).or_default().push(number);
+            let number = self.model.effects.len() as u32;
+            for (name, inode) in names {
+                let before = match inode {
+                    Some(inode) => self.targets.insert(name.clone(), *inode),
+                    None => self.targets.remove(name),
+                };
+                // Btrfs logs that a file has lost a name too; a file that another one replaced is left out.
+                if let Some(inode) = inode.or(before) {
+                    self.leads.entry(inode).or_default().push(number);
+                }
             }
         }
         let number = self.after_journal(what, needs);
@@ -518,7 +551,7 @@ impl Builder {
 mod tests {
     use super::*;
     use crate::image_choice::Choice;
-    use crate::tree::{FileNode, ROOT};
+    use crate::tree::ROOT;
     use std::collections::BTreeSet;
 
     fn name(text: &str) -> Name {
@@ -649,6 +682,28 @@ mod tests {
         );
     }
 
+    /// `auto_da_alloc` is about blocks that have no place yet.
+    #[test]
+    fn a_rename_over_a_file_does_not_wait_for_what_was_overwritten() {
+        let acts = [
+            create("t", 2),
+            write(2, 0, "ten"),
+            fsync(2),
+            write(2, 0, "new"),
+            Act::Rename {
+                from: name("t"),
+                to: name("f"),
+                inode: 2,
+                replaces: true,
+            },
+        ];
+        let found = left("ext4-ordered", &acts);
+        assert_eq!(
+            found,
+            set(&["old - new", "old - ten", "new - -", "ten - -"])
+        );
+    }
+
     #[test]
     fn a_sync_of_a_file_makes_its_name_sure_where_there_is_a_journal() {
         let acts = [create("g", 2), write(2, 0, "g"), fsync(2)];
@@ -689,6 +744,31 @@ mod tests {
         let found = left("xfs", &acts);
         assert!(found.contains("nld - -"), "{found:?}");
         assert!(!found.iter().any(|one| one.starts_with('o')), "{found:?}");
+    }
+
+    #[test]
+    fn a_sync_of_a_later_block_leaves_out_an_earlier_one() {
+        let sync = Act::Sync {
+            inode: 2,
+            how: Sync::All,
+            range: Some((4096, 4097)),
+        };
+        let acts = [
+            create("g", 2),
+            write(2, 0, &"x".repeat(4096)),
+            write(2, 4096, "y"),
+            sync,
+        ];
+        let hole = format!("old {}y -", "0".repeat(4096));
+        assert!(left("xfs", &acts).contains(&hole));
+    }
+
+    /// Btrfs logs with a file that it has lost its name, and not what was done to others before.
+    #[test]
+    fn btrfs_syncs_a_file_without_a_name() {
+        let gone = Act::Unlink { name: name("f") };
+        let acts = [create("g", 2), gone, write(1, 0, "new"), fsync(1)];
+        assert_eq!(left("btrfs", &acts), set(&["- - -", "-  -"]));
     }
 
     /// The zeros of a truncation may be there before its size, and a later block before an earlier one.

@@ -74,6 +74,7 @@ mod tests {
                     from: 0,
                     length,
                     fresh: false,
+                    block: false,
                 },
                 needs: Vec::new(),
                 after: None,
