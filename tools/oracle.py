@@ -52,6 +52,8 @@ MEMORY: Final = Path("/dev/shm")
 MEGABYTE: Final = 1 << 20
 #: mkfs.xfs makes file systems below 300 MB only where it believes that it is being tested.
 SMALL: Final = {"TEST_DIR": "1", "TEST_DEV": "1", "QA_CHECK_FS": "1"}
+#: The share of writes that the disk ends later than it could.
+HELD: Final = 0.15
 #: Writes that are torn at one epoch, and subsets of its writes that are drawn if they are many.
 TORN, DRAWN, ALL_SUBSETS = 3, 8, 4
 SECTOR: Final = 512
@@ -256,14 +258,17 @@ class Laboratory:
             if made.kind == "btrfs":
                 forget_btrfs()
 
-    def record(self, program: Program, keep: bool) -> tuple[list[Record], _core.RecordedFiles]:
+    def record(
+        self, program: Program, choice: random.Random
+    ) -> tuple[list[Record], _core.RecordedFiles]:
         """Runs a program. What the file system writes as it is unmounted is recorded too."""
         self.disk.revert()
         records = self.disk.records = []
-        asked = json.dumps({"calls": program, "keep": keep})
+        asked = json.dumps({"calls": program, "keep": choice.random() < 0.5})
         folder = str(self.mounted / "d")
         words = [sys.executable, "-I", "-S", file_programs.__file__, folder]
         words += [str(self.disk.marks), asked]
+        self.disk.holds = lambda: choice.random() < HELD
         with self.mount(self.disk.device):
             run = _core.RecordedFiles(json.dumps({"program": words, "files": folder}))
         self.disk.records = None
@@ -306,8 +311,7 @@ def tried(
     lab: Laboratory, program: Program, choice: random.Random, most: int, counts: Counts
 ) -> None:
     """One program: its images, what they left, and whether the model has it."""
-    keep = choice.random() < 0.5
-    records, run = lab.record(program, keep)
+    records, run = lab.record(program, choice)
     if run.doubts or len(run.acknowledged) != len(program):
         counts.doubted += 1
         return

@@ -2,7 +2,7 @@
 
 The bytes of the first are in this process. A file in FUSE (file systems in user space) leads to
 them, and a loop device leads to that file, because the kernel passes a flush on as an fsync. Needs
-root, ``/dev/fuse`` and ``losetup``. Mounts are in a namespace of their own and end with the process.
+root, ``/dev/fuse`` and ``losetup``. Mounts are in a namespace of their own, which ends with us.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import select
 import struct
 import subprocess
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -35,7 +36,9 @@ ROOT, DISK, MARKS = 1, 2, 3
 NAMES: Final = {b"disk": DISK, b"marks": MARKS}
 #: Reads and writes are not cached; a reply to ``INIT`` that allows writes of 1 MiB.
 DIRECT: Final = 1
-BIG_WRITES, MAX_PAGES = 1 << 5, 1 << 22
+BIG_WRITES, ASYNC_DIRECT, MAX_PAGES = 1 << 5, 1 << 15, 1 << 22
+#: A write that is held ends when another one is, or after so many milliseconds without a request.
+IDLE: Final = 20
 
 
 @dataclass(frozen=True)
@@ -92,9 +95,9 @@ def own_mounts() -> None:
     mount("none", Path("/"), "none", MS_REC | MS_PRIVATE)
 
 
-def attach(file: Path) -> str:
+def attach(file: Path, *options: str) -> str:
     """A loop device of a file."""
-    command = ["losetup", "--find", "--show", str(file)]
+    command = ["losetup", "--find", "--show", *options, str(file)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -135,6 +138,8 @@ class Disk:
         self.records: list[Record] | None = None
         self.device = ""
         self.marks = folder / "marks"
+        #: Whether a write is held until later requests are done, as a disk may.
+        self.holds: Callable[[], bool] = lambda: False
         self._undo: list[tuple[int, bytes]] = []
         self._folder = folder
         folder.mkdir()
@@ -143,7 +148,7 @@ class Disk:
         mount("sardonyx", folder, "fuse.sardonyx", 0, options)
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
-        self.device = attach(folder / "disk")
+        self.device = attach(folder / "disk", "--direct-io=on")
 
     def close(self) -> None:
         """Ends the device; nothing may be mounted from it."""
@@ -169,7 +174,13 @@ class Disk:
 
     def _serve(self) -> None:
         room = bytearray(LARGEST + 8192)
+        waiting = select.poll()
+        waiting.register(self._fuse, select.POLLIN)
+        held: list[tuple[int, int, bytes]] = []
         while True:
+            if held and not waiting.poll(IDLE):
+                self._end(held.pop(0))
+                continue
             try:
                 length = os.readv(self._fuse, [room])
             except OSError as error:
@@ -179,16 +190,26 @@ class Disk:
             _, opcode, unique, node = struct.unpack_from("=IIQQ", room)
             if opcode in (FORGET, FORGETS, INTERRUPT):
                 continue
-            answer = self._answer(opcode, node, memoryview(room)[40:length])
-            failed = -answer if isinstance(answer, int) else 0
-            body = b"" if isinstance(answer, int) else answer
-            head = struct.pack("=IiQ", 16 + len(body), failed, unique)
-            os.writev(self._fuse, [head, body])
+            if opcode == WRITE and node == DISK and self.holds():
+                held.append((unique, node, bytes(memoryview(room)[40:length])))
+            else:
+                self._reply(unique, self._answer(opcode, node, memoryview(room)[40:length]))
+            if len(held) > 1:
+                self._end(held.pop(0))
+
+    def _end(self, held: tuple[int, int, bytes]) -> None:
+        unique, node, asked = held
+        self._reply(unique, self._answer(WRITE, node, memoryview(asked)))
+
+    def _reply(self, unique: int, answer: bytes | int) -> None:
+        failed = -answer if isinstance(answer, int) else 0
+        body = b"" if isinstance(answer, int) else answer
+        os.writev(self._fuse, [struct.pack("=IiQ", 16 + len(body), failed, unique), body])
 
     def _answer(self, opcode: int, node: int, asked: memoryview) -> bytes | int:
         """The body of a reply, or an error's number."""
         if opcode == INIT:
-            flags = BIG_WRITES | MAX_PAGES
+            flags = BIG_WRITES | ASYNC_DIRECT | MAX_PAGES
             head = struct.pack("=IIIIHHII", 7, 31, 0, flags, 64, 48, LARGEST, 1)
             return head + struct.pack("=HHI", LARGEST // 4096, 0, 0) + bytes(28)
         if opcode == LOOKUP:

@@ -19,8 +19,11 @@ pub struct FileSystem {
     /// Whether a size that a write made comes after its data (XFS: `xfs_setfilesize`, at the end of the write; btrfs:
     /// `btrfs_finish_one_ordered`). Ext4 sets it with blocks that read as zeros (`mpage_map_and_submit_extent`).
     pub size_after_data: bool,
-    /// Whether a rename over a file comes after the data of the new one (ext4: `auto_da_alloc`).
-    pub rename_after_data: bool,
+    /// Whether a rename over a file comes after the size of the new one (ext4: `auto_da_alloc`).
+    pub rename_after_sizes: bool,
+    /// Whether sync and syncfs flush the disk for data that were overwritten in place (XFS: `xfs_fs_sync_fs` writes its log,
+    /// if there is something to write).
+    pub sync_flushes: bool,
     /// Whether blocks without their data may hold what others had deleted.
     pub shows_stale: bool,
     /// A disk writes this many bytes, aligned, whole or not at all.
@@ -36,7 +39,8 @@ const ORDERED: FileSystem = FileSystem {
     name: "ext4-ordered",
     journal: Journal::Whole,
     size_after_data: false,
-    rename_after_data: true,
+    rename_after_sizes: true,
+    sync_flushes: true,
     shows_stale: false,
     sector: SECTOR,
     atomic_page: 0,
@@ -47,14 +51,15 @@ pub const ALL: [FileSystem; 5] = [
     ORDERED,
     FileSystem {
         name: "ext4-writeback",
-        rename_after_data: false,
+        rename_after_sizes: false,
         shows_stale: true,
         ..ORDERED
     },
     FileSystem {
         name: "xfs",
+        sync_flushes: false,
         size_after_data: true,
-        rename_after_data: false,
+        rename_after_sizes: false,
         ..ORDERED
     },
     // Blocks are never written in place, so that none is torn (*assumed* for nodatacow, which does).
@@ -62,14 +67,15 @@ pub const ALL: [FileSystem; 5] = [
         name: "btrfs",
         journal: Journal::Apart,
         size_after_data: true,
-        rename_after_data: false,
+        rename_after_sizes: false,
         atomic_page: 4096,
         ..ORDERED
     },
     FileSystem {
         name: "strict",
+        sync_flushes: false,
         journal: Journal::None,
-        rename_after_data: false,
+        rename_after_sizes: false,
         ..ORDERED
     },
 ];

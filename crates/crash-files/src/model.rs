@@ -25,15 +25,13 @@ pub enum Class {
 
 #[derive(Clone, Debug)]
 pub enum EffectKind {
-    /// Part of a sector, from some byte of its operation's data on; `fresh` if it lay beyond the file's end, and `block` if
-    /// beyond the block of that end.
+    /// Part of a sector, from some byte of its operation's data on; `fresh` if it lay beyond the file's end.
     Data {
         inode: Inode,
         offset: u64,
         from: usize,
         length: usize,
         fresh: bool,
-        block: bool,
     },
     /// `grows` is set if an earlier size that comes later leaves it as it is, `written` if a write made it.
     Size {
@@ -179,6 +177,8 @@ struct Builder {
     /// Effects that are not sure: data and sizes by file, names by folder.
     open: FxHashMap<Inode, Vec<u32>>,
     touched: FxHashMap<Inode, Touched>,
+    /// Sizes that ext4 sets only if the block has no place yet.
+    unmapped: FxHashSet<u32>,
     /// Data and sizes that a failed sync did not write, and that no later sync tries again.
     lost: FxHashSet<u32>,
 }
@@ -216,6 +216,7 @@ impl Builder {
             leads: FxHashMap::default(),
             open: FxHashMap::default(),
             touched: FxHashMap::default(),
+            unmapped: FxHashSet::default(),
             lost: FxHashSet::default(),
         }
     }
@@ -272,7 +273,10 @@ impl Builder {
             Act::Sync { inode, how, range } => self.sync(*inode, *how, *range),
             Act::SyncAll => {
                 for number in 0..self.model.effects.len() as u32 {
-                    if !self.lost.contains(&number) {
+                    let effect = &self.model.effects[number as usize].what;
+                    let in_place = matches!(effect, EffectKind::Data { fresh: false, .. });
+                    let flushed = self.platform.sync_flushes || !in_place;
+                    if flushed && !self.lost.contains(&number) {
                         self.make_sure(number);
                     }
                 }
@@ -320,16 +324,13 @@ impl Builder {
             let needs = vec![self.names[to]];
             self.name(vec![gone], needs);
         } else {
-            // It waits for blocks that have no place yet, and not for what was overwritten (`ext4_alloc_da_blocks`).
+            // It starts the write of new blocks, with their sizes, and nothing waits for its end (`ext4_alloc_da_blocks`).
             let effects = &self.model.effects;
-            let waits = |number: &&u32| match effects[**number as usize].what {
-                EffectKind::Data { block, .. } => block,
-                EffectKind::Size { .. } | EffectKind::Names(_) => true,
-            };
+            let sized = |number: &&u32| effects[**number as usize].class() == Class::Size;
             let open = self.open.get(&inode).into_iter().flatten();
-            let open = open.filter(|_| replaces && self.platform.rename_after_data);
-            let data = open.filter(waits).copied().collect();
-            self.name(vec![gone, new], data);
+            let open = open.filter(|_| replaces && self.platform.rename_after_sizes);
+            let sizes = open.filter(sized).copied().collect();
+            self.name(vec![gone, new], sizes);
         }
         self.touch(inode, Touch::Any);
     }
@@ -344,23 +345,31 @@ impl Builder {
             let next = ((at / unit + 1) * unit).min(end);
             let number = self.sector(inode, &file, (offset, at, next));
             page_data.push(number);
-            if next > size && (next == end || next.is_multiple_of(PAGE as u64)) {
-                // A later part may be written first, and its size with it.
-                let mut needs = match self.platform.size_after_data {
-                    true => page_data.clone(),
-                    false => file.grown.into_iter().collect(),
+            if next == end || next.is_multiple_of(PAGE as u64) {
+                let data = std::mem::take(&mut page_data);
+                let reached = match next > size {
+                    true => next,
+                    false => next.next_multiple_of(PAGE as u64).min(size),
                 };
-                page_data.clear();
-                needs.extend(file.shrunk.map(|(number, _)| number));
-                let what = EffectKind::Size {
-                    inode,
-                    size: next,
-                    grows: true,
-                    written: true,
-                };
-                file.grown = Some(self.after_journal(what, needs));
-            } else if next.is_multiple_of(PAGE as u64) {
-                page_data.clear();
+                if next > size || self.is_short_of(inode, reached) {
+                    // A later part may be written first, and its size with it.
+                    let mut needs = match self.platform.size_after_data {
+                        true => data,
+                        false => file.grown.filter(|_| next > size).into_iter().collect(),
+                    };
+                    needs.extend(file.shrunk.map(|(number, _)| number));
+                    let what = EffectKind::Size {
+                        inode,
+                        size: reached,
+                        grows: true,
+                        written: true,
+                    };
+                    let number = self.after_journal(what, needs);
+                    if next <= size && !self.platform.size_after_data {
+                        self.unmapped.insert(number);
+                    }
+                    file.grown = file.grown.filter(|_| next <= size).or(Some(number));
+                }
             }
             at = next;
         }
@@ -368,6 +377,22 @@ impl Builder {
         self.files.insert(inode, file);
         let how = if end > size { Touch::Grown } else { Touch::Any };
         self.touch(inode, how);
+    }
+
+    /// Whether a file may be shorter on the disk than this, because a size beyond it is open, and none is just this.
+    fn is_short_of(&self, inode: Inode, reached: u64) -> bool {
+        let open = self.open.get(&inode).into_iter().flatten();
+        let sizes: Vec<u64> = open
+            .filter_map(|&number| match self.model.effects[number as usize].what {
+                EffectKind::Size {
+                    size,
+                    written: true,
+                    ..
+                } => Some(size),
+                _ => None,
+            })
+            .collect();
+        sizes.iter().any(|&size| size > reached) && !sizes.contains(&reached)
     }
 
     /// Part of a sector, from `at` to `next`, of a write that begins at an offset.
@@ -386,7 +411,6 @@ impl Builder {
             from: (at - offset) as usize,
             length: (next - at) as usize,
             fresh: at >= file.size,
-            block: at >= file.size.next_multiple_of(PAGE as u64),
         };
         // Where blocks are never written in place, data become part of the file in the same order.
         let number = match self.platform.journal {
@@ -452,7 +476,9 @@ impl Builder {
                 EffectKind::Size { written, size, .. } => {
                     let page = PAGE as u64;
                     let met = |(from, end): (u64, u64)| {
-                        *size > from / page * page && *size <= end.next_multiple_of(page)
+                        let within =
+                            *size > from / page * page && *size <= end.next_multiple_of(page);
+                        within && !self.unmapped.contains(&number)
                     };
                     (how != Sync::Mapped || self.has_journal())
                         && (!written || range.is_none_or(met))
@@ -462,6 +488,9 @@ impl Builder {
             if within {
                 grown |= matches!(effect, EffectKind::Size { .. });
                 self.make_sure(number);
+            } else if self.platform.journal == Journal::Apart {
+                // Btrfs may log the whole file (`btrfs_sync_file`, a full sync).
+                self.model.effects[number as usize].after = None;
             }
         }
         let still = |number: &u32| self.model.effects[*number as usize].sure.is_none();
@@ -659,9 +688,16 @@ mod tests {
     }
 
     #[test]
-    fn a_rename_over_a_file_leaves_the_old_or_the_new_one_if_its_data_come_first() {
+    fn a_rename_over_a_file_leaves_no_empty_one_on_ext4_and_may_leave_zeros() {
         let unsynced = |platform| left(platform, &replaced(false));
-        let whole = set(&["old - -", "old - ", "old - 000", "old - new", "new - -"]);
+        let whole = set(&[
+            "old - -",
+            "old - ",
+            "old - 000",
+            "old - new",
+            "000 - -",
+            "new - -",
+        ]);
         assert_eq!(unsynced("ext4-ordered"), whole);
         let writeback = set(&[
             "old - -",
@@ -679,28 +715,6 @@ mod tests {
         assert_eq!(
             strict,
             set(&["old - -", "old - new", "new - -", "new - new"])
-        );
-    }
-
-    /// `auto_da_alloc` is about blocks that have no place yet.
-    #[test]
-    fn a_rename_over_a_file_does_not_wait_for_what_was_overwritten() {
-        let acts = [
-            create("t", 2),
-            write(2, 0, "ten"),
-            fsync(2),
-            write(2, 0, "new"),
-            Act::Rename {
-                from: name("t"),
-                to: name("f"),
-                inode: 2,
-                replaces: true,
-            },
-        ];
-        let found = left("ext4-ordered", &acts);
-        assert_eq!(
-            found,
-            set(&["old - new", "old - ten", "new - -", "ten - -"])
         );
     }
 
@@ -741,9 +755,26 @@ mod tests {
             write(1, 0, "n"),
             sync(Some((0, 1))),
         ];
-        let found = left("xfs", &acts);
-        assert!(found.contains("nld - -"), "{found:?}");
-        assert!(!found.iter().any(|one| one.starts_with('o')), "{found:?}");
+        let found = left("ext4-ordered", &acts);
+        assert!(found.contains("nld - -"), "size and name are missing");
+        assert!(
+            !found.iter().any(|one| one.starts_with('o')),
+            "the data are there"
+        );
+    }
+
+    /// The size on the disk ends with the blocks that were written, though the file has grown beyond them.
+    #[test]
+    fn a_block_below_the_end_may_be_the_last_on_the_disk() {
+        let acts = [write(1, 8192, "x"), write(1, 4096, "y")];
+        let one = format!("old{}y{} - -", "0".repeat(4093), "0".repeat(4095));
+        assert!(left("xfs", &acts).contains(&one));
+        assert!(left("ext4-ordered", &acts).contains(&one));
+        assert!(
+            !left("xfs", &acts[..1])
+                .iter()
+                .any(|text| text.len() == one.len())
+        );
     }
 
     #[test]
@@ -761,6 +792,14 @@ mod tests {
         ];
         let hole = format!("old {}y -", "0".repeat(4096));
         assert!(left("xfs", &acts).contains(&hole));
+    }
+
+    /// XFS's `sync` writes what is overwritten in place and does not flush the disk if the log has nothing to write.
+    #[test]
+    fn a_sync_of_all_leaves_out_what_xfs_overwrites() {
+        let acts = [write(1, 0, "new"), create("g", 2), Act::SyncAll];
+        assert_eq!(left("xfs", &acts), set(&["new  -", "old  -"]));
+        assert_eq!(left("ext4-ordered", &acts), set(&["new  -"]));
     }
 
     /// Btrfs logs with a file that it has lost its name, and not what was done to others before.

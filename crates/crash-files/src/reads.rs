@@ -74,7 +74,6 @@ mod tests {
                     from: 0,
                     length,
                     fresh: false,
-                    block: false,
                 },
                 needs: Vec::new(),
                 after: None,

@@ -104,7 +104,6 @@ mod tests {
                 from: 0,
                 length,
                 fresh: false,
-                block: false,
             },
             needs: needs.to_vec(),
             after: None,
