@@ -21,6 +21,9 @@ pub struct FileSystem {
     pub size_after_data: bool,
     /// Whether a rename over a file comes after the size of the new one (ext4: `auto_da_alloc`).
     pub rename_after_sizes: bool,
+    /// Whether a truncation's size comes after the zeros in its last block (ext4 with `data=ordered`; not XFS, where what was
+    /// cut off may be there again once the file grows).
+    pub zeros_first: bool,
     /// Whether sync and syncfs flush the disk for data that were overwritten in place (XFS: `xfs_fs_sync_fs` writes its log,
     /// if there is something to write).
     pub sync_flushes: bool,
@@ -40,6 +43,7 @@ const ORDERED: FileSystem = FileSystem {
     journal: Journal::Whole,
     size_after_data: false,
     rename_after_sizes: true,
+    zeros_first: true,
     sync_flushes: true,
     shows_stale: false,
     sector: SECTOR,
@@ -51,12 +55,14 @@ pub const ALL: [FileSystem; 5] = [
     ORDERED,
     FileSystem {
         name: "ext4-writeback",
+        zeros_first: false,
         rename_after_sizes: false,
         shows_stale: true,
         ..ORDERED
     },
     FileSystem {
         name: "xfs",
+        zeros_first: false,
         sync_flushes: false,
         size_after_data: true,
         rename_after_sizes: false,
@@ -73,6 +79,7 @@ pub const ALL: [FileSystem; 5] = [
     },
     FileSystem {
         name: "strict",
+        zeros_first: false,
         sync_flushes: false,
         journal: Journal::None,
         rename_after_sizes: false,
