@@ -13,6 +13,9 @@ all fio fio
 all qemu-img qemu-utils
 all nbdcopy libnbd-bin
 all mke2fs e2fsprogs
+all mkfs.xfs xfsprogs
+all mkfs.btrfs btrfs-progs
+all losetup mount
 all aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
 all /usr/aarch64-linux-gnu/lib/libc.so libc6-dev-arm64-cross
 all qemu-aarch64 qemu-user

@@ -105,6 +105,28 @@ def crash_files(question_json: str, progress: Progress | None) -> str:
     recovery the ``list`` of its operations.
     """
 
+class RecordedFiles:
+    """A program that writes files run and recorded (``questions.CrashFilesQuestion`` without a
+    recovery), to be held against folders that real cuts left.
+    """
+
+    operations: list[str]
+    acknowledged: list[int]  # the cut after each acknowledgement
+    doubts: list[str]  # what was not followed
+    def __init__(self, question_json: str) -> None: ...
+    def read(self, folder: str) -> int:
+        """The number of a folder that a cut left; equal ones have one."""
+
+    def leaves(self, platform: str, cut: int) -> list[bool | None]:
+        """Whether the model leaves each folder that was read; None: it has too many ways."""
+
+    def count(
+        self, platform: str, cut: int, reached: list[int], most: int
+    ) -> tuple[int, int] | None:
+        """How many folders the model leaves, if not more than ``most``, and how many of those are
+        ``reached``.
+        """
+
 def crash_designs(
     question_json: str,
     start: tuple[int, float],

@@ -425,16 +425,14 @@ def test_two_faults_in_go_are_two_causes_with_their_lines(
 
 
 @pytest.mark.machine
-@pytest.mark.parametrize(("platform", "status"), [("ext4-ordered", 0), ("xfs", 1)])
-def test_a_file_that_is_moved_in_has_its_data_before_its_name(
-    platform: str, status: int, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("platform", ["ext4-ordered", "xfs"])
+def test_a_file_that_is_moved_in_may_lack_its_data(platform: str, tmp_path: Path) -> None:
     place = folder(tmp_path / "d")
     (tmp_path / "new").write_text("new\n")
     program = f"mv -f {tmp_path}/new {place}/f"
     check = "grep -qx -e old -e new {dir}/f"
     found = search(place, check, program, "--platform", platform)
-    assert found["status"] == status, found["causes"]
+    assert found["status"] == 1, found["causes"]
     assert not any(cause["in_order"] for cause in found["causes"])
 
 

@@ -87,11 +87,17 @@ impl FileContent {
         }
     }
 
+    /// Sets a smaller size, and keeps what its last page had: it is there again once the file grows.
+    pub fn cut(&mut self, size: u64) {
+        self.pages.truncate((size as usize).div_ceil(PAGE));
+        self.size = size;
+    }
+
     /// Sets the size; bytes that a smaller size cuts off are zeros from then on.
     pub fn resize(&mut self, size: u64) {
         if size < self.size {
+            self.cut(size);
             let (page, within) = (size as usize / PAGE, size as usize % PAGE);
-            self.pages.truncate(page + usize::from(within > 0));
             if let Some(last) = self.pages.get(page) {
                 let mut bytes = last.bytes;
                 bytes[within..].fill(0);

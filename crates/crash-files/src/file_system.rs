@@ -1,17 +1,6 @@
 //! File systems as values: which effects a cut may leave without which others. `docs/crash/file-systems.md` has each rule
 //! with its source.
 
-/// What comes before the size that a write has made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SizeAfter {
-    /// Nothing.
-    Nothing,
-    /// The data of new blocks; within a block that was there, nothing (ext4: `ext4_da_write_end`).
-    NewBlocks,
-    /// All of the data (XFS: `xfs_setfilesize`, at the end of the write; btrfs: `btrfs_finish_one_ordered`).
-    Data,
-}
-
 /// How names and set sizes become durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Journal {
@@ -27,9 +16,17 @@ pub enum Journal {
 pub struct FileSystem {
     pub name: &'static str,
     pub journal: Journal,
-    pub size_after: SizeAfter,
-    /// Whether a rename over a file comes after the data of the new one (ext4: `auto_da_alloc`).
-    pub rename_after_data: bool,
+    /// Whether a size that a write made comes after its data (XFS: `xfs_setfilesize`, at the end of the write; btrfs:
+    /// `btrfs_finish_one_ordered`). Ext4 sets it with blocks that read as zeros (`mpage_map_and_submit_extent`).
+    pub size_after_data: bool,
+    /// Whether a rename over a file comes after the size of the new one (ext4: `auto_da_alloc`).
+    pub rename_after_sizes: bool,
+    /// Whether a truncation's size comes after the zeros in its last block (ext4 with `data=ordered`; not XFS, where what was
+    /// cut off may be there again once the file grows).
+    pub zeros_first: bool,
+    /// Whether sync and syncfs flush the disk for data that were overwritten in place (XFS: `xfs_fs_sync_fs` writes its log,
+    /// if there is something to write).
+    pub sync_flushes: bool,
     /// Whether blocks without their data may hold what others had deleted.
     pub shows_stale: bool,
     /// A disk writes this many bytes, aligned, whole or not at all.
@@ -44,8 +41,10 @@ const SECTOR: u64 = 512;
 const ORDERED: FileSystem = FileSystem {
     name: "ext4-ordered",
     journal: Journal::Whole,
-    size_after: SizeAfter::NewBlocks,
-    rename_after_data: true,
+    size_after_data: false,
+    rename_after_sizes: true,
+    zeros_first: true,
+    sync_flushes: true,
     shows_stale: false,
     sector: SECTOR,
     atomic_page: 0,
@@ -56,31 +55,34 @@ pub const ALL: [FileSystem; 5] = [
     ORDERED,
     FileSystem {
         name: "ext4-writeback",
-        size_after: SizeAfter::Nothing,
-        rename_after_data: false,
+        zeros_first: false,
+        rename_after_sizes: false,
         shows_stale: true,
         ..ORDERED
     },
     FileSystem {
         name: "xfs",
-        size_after: SizeAfter::Data,
-        rename_after_data: false,
+        zeros_first: false,
+        sync_flushes: false,
+        size_after_data: true,
+        rename_after_sizes: false,
         ..ORDERED
     },
     // Blocks are never written in place, so that none is torn (*assumed* for nodatacow, which does).
     FileSystem {
         name: "btrfs",
         journal: Journal::Apart,
-        size_after: SizeAfter::Data,
-        rename_after_data: false,
+        size_after_data: true,
+        rename_after_sizes: false,
         atomic_page: 4096,
         ..ORDERED
     },
     FileSystem {
         name: "strict",
+        zeros_first: false,
+        sync_flushes: false,
         journal: Journal::None,
-        size_after: SizeAfter::Nothing,
-        rename_after_data: false,
+        rename_after_sizes: false,
         ..ORDERED
     },
 ];

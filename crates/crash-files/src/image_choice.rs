@@ -209,8 +209,8 @@ impl<'a> ImagePlan<'a> {
     /// The images of a cut by one of the ways, with parts that the recovery reads or not, or any.
     ///
     /// A part is left out of all with what needs it, or put alone with what it needs, so that a journal's rules hold. Stale
-    /// blocks can only show where data is missing; a write is torn in the middle, and loses its end, its beginning, or one
-    /// part between.
+    /// blocks can only show where data is missing; a write, or the sizes that it makes, is torn in the middle, and loses its
+    /// end, its beginning, or one part between.
     fn at_cut(&mut self, pass: usize, cut: u32, read: Option<bool>) -> Vec<FolderImage> {
         let optional = self.model.optional(cut);
         let mut found = Vec::new();
@@ -255,7 +255,7 @@ impl<'a> ImagePlan<'a> {
                     let until = optional.partition_point(|&number| number < end);
                     prefix.present[..until].fill(true);
                     add(&prefix, false);
-                    if part.1 != Class::Data || effects.len() < 2 {
+                    if part.1 == Class::Names || effects.len() < 2 {
                         continue;
                     }
                     let middle = 1 + self.random.random_range(0..effects.len() - 1);

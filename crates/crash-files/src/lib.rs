@@ -6,6 +6,7 @@
 //! the recovery [`reads`] first,
 //! and [`tree`] makes the folder of it with its [`content`], in a [`folder_copy`] of each worker; [`search`] runs the
 //! recovery there, as a [`question`] asks; [`report`] tells the [findings](search::findings), by the [`places`] of operations, and what is [`untested`].
+//! [`membership`] says whether the model leaves what a real file system left.
 //! `docs/crash/files.md` tells the whole.
 
 pub mod content;
@@ -13,6 +14,7 @@ pub mod file_system;
 pub mod folder_copy;
 pub mod image_choice;
 pub mod image_order;
+pub mod membership;
 pub mod model;
 pub mod operations;
 pub mod places;

@@ -4,15 +4,16 @@
 //! A cut leaves every effect that is sure by then, and any others that have begun, as long as each has what it needs.
 //! `docs/crash/files.md` has the platforms and their sources.
 
+use std::ffi::OsString;
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use crate::content::PAGE;
-use crate::file_system::{FileSystem, Journal, SizeAfter};
+use crate::file_system::{FileSystem, Journal};
 use crate::operations::{Act, Inode, Name, Operation, Sync};
-use crate::tree::FileTree;
+use crate::tree::{FileNode, FileTree};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -32,11 +33,12 @@ pub enum EffectKind {
         length: usize,
         fresh: bool,
     },
-    /// `grows` is set if an earlier size that comes later leaves it as it is.
+    /// `grows` is set if an earlier size that comes later leaves it as it is, `written` if a write made it.
     Size {
         inode: Inode,
         size: u64,
         grows: bool,
+        written: bool,
     },
     Names(Vec<(Name, Option<Inode>)>),
 }
@@ -72,20 +74,23 @@ impl Effect {
                 length,
                 ..
             } => {
-                let Act::Write { data, .. } = &operations[self.operation as usize].act else {
+                let Some(content) = tree.content_mut(*inode) else {
                     return;
                 };
-                if let Some(content) = tree.content_mut(*inode) {
-                    match stale {
-                        true => content.write(*offset, &vec![STALE; *length]),
-                        false => content.write(*offset, &data[*from..from + length]),
-                    }
+                match &operations[self.operation as usize].act {
+                    _ if stale => content.write(*offset, &vec![STALE; *length]),
+                    Act::Write { data, .. } => content.write(*offset, &data[*from..from + length]),
+                    _ => content.write(*offset, &vec![0; *length]),
                 }
             }
-            EffectKind::Size { inode, size, grows } => {
+            EffectKind::Size {
+                inode, size, grows, ..
+            } => {
                 if let Some(content) = tree.content_mut(*inode) {
-                    let least = if *grows { content.size() } else { 0 };
-                    content.resize(least.max(*size));
+                    match *grows {
+                        true => content.resize(content.size().max(*size)),
+                        false => content.cut(*size),
+                    }
                 }
             }
             EffectKind::Names(names) => {
@@ -144,11 +149,20 @@ struct File {
     shrunk: Option<(u32, u64)>,
 }
 
-/// The positions of the journal when an inode was last changed at all, and when its size or its existence was.
+/// What of an inode is changed: anything, its size by a write, or what an fdatasync of any of its bytes needs.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Touch {
+    Any,
+    Grown,
+    Set,
+}
+
+/// The positions of the journal when an inode was last touched so, or more.
 #[derive(Clone, Copy, Debug, Default)]
 struct Touched {
     any: Option<u32>,
-    size: Option<u32>,
+    grown: Option<u32>,
+    set: Option<u32>,
 }
 
 struct Builder {
@@ -159,11 +173,14 @@ struct Builder {
     sectors: FxHashMap<(Inode, u64), u32>,
     names: FxHashMap<Name, u32>,
     journal: Option<u32>,
-    /// The effects that made names lead to an inode.
+    /// The effects that made names lead to an inode, or removed them; and to which inode each name leads.
     leads: FxHashMap<Inode, Vec<u32>>,
+    targets: FxHashMap<Name, Inode>,
     /// Effects that are not sure: data and sizes by file, names by folder.
     open: FxHashMap<Inode, Vec<u32>>,
     touched: FxHashMap<Inode, Touched>,
+    /// Sizes that ext4 sets only if the block has no place yet.
+    unmapped: FxHashSet<u32>,
     /// Data and sizes that a failed sync did not write, and that no later sync tries again.
     lost: FxHashSet<u32>,
 }
@@ -178,8 +195,20 @@ impl Builder {
             };
             (inode as Inode, file)
         });
+        let targets = start.nodes.iter().zip(0..).flat_map(|(node, folder)| {
+            let entries = match node {
+                FileNode::Folder(entries) => Some(entries.iter()),
+                FileNode::File(_) | FileNode::Link(_) => None,
+            };
+            let named = move |(name, inode): (&OsString, &Inode)| {
+                let name = name.clone();
+                (Name { folder, name }, *inode)
+            };
+            entries.into_iter().flatten().map(named)
+        });
         Builder {
             files: sizes.collect(),
+            targets: targets.collect(),
             model: Model::default(),
             platform,
             number: 0,
@@ -189,6 +218,7 @@ impl Builder {
             leads: FxHashMap::default(),
             open: FxHashMap::default(),
             touched: FxHashMap::default(),
+            unmapped: FxHashSet::default(),
             lost: FxHashSet::default(),
         }
     }
@@ -219,7 +249,9 @@ impl Builder {
         match act {
             Act::Create { name, inode } | Act::Link { name, inode } => {
                 self.name(vec![(name.clone(), Some(*inode))], Vec::new());
-                self.touch(*inode, true);
+                // An fdatasync does not need a new link (ext4: `ext4_do_update_inode`).
+                let created = matches!(act, Act::Create { .. });
+                self.touch(*inode, if created { Touch::Set } else { Touch::Any });
             }
             Act::Unlink { name } => self.name(vec![(name.clone(), None)], Vec::new()),
             Act::Rename {
@@ -243,7 +275,10 @@ impl Builder {
             Act::Sync { inode, how, range } => self.sync(*inode, *how, *range),
             Act::SyncAll => {
                 for number in 0..self.model.effects.len() as u32 {
-                    if !self.lost.contains(&number) {
+                    let effect = &self.model.effects[number as usize].what;
+                    let in_place = matches!(effect, EffectKind::Data { fresh: false, .. });
+                    let flushed = self.platform.sync_flushes || !in_place;
+                    if flushed && !self.lost.contains(&number) {
                         self.make_sure(number);
                     }
                 }
@@ -260,11 +295,14 @@ impl Builder {
         }
     }
 
-    fn touch(&mut self, inode: Inode, size: bool) {
+    fn touch(&mut self, inode: Inode, how: Touch) {
         let touched = self.touched.entry(inode).or_default();
         touched.any = self.journal;
-        if size {
-            touched.size = self.journal;
+        if how >= Touch::Grown {
+            touched.grown = self.journal;
+        }
+        if how == Touch::Set {
+            touched.set = self.journal;
         }
     }
 
@@ -276,30 +314,44 @@ impl Builder {
         for (name, _) in names {
             let folder = name.folder;
             self.names.insert(name, number);
-            self.touch(folder, true);
+            self.touch(folder, Touch::Set);
         }
     }
 
     fn rename(&mut self, from: &Name, to: &Name, inode: Inode, replaces: bool) {
         let (gone, new) = ((from.clone(), None), (to.clone(), Some(inode)));
-        if !self.has_journal() {
+        // A sync of a folder on btrfs takes what another folder lost or got out of its order.
+        let apart = self.platform.journal == Journal::Apart && from.folder != to.folder;
+        if !self.has_journal() || apart {
             // The old name goes only after the new one exists, so the file is never lost.
             self.name(vec![new], Vec::new());
             let needs = vec![self.names[to]];
             self.name(vec![gone], needs);
         } else {
-            let data = match replaces && self.platform.rename_after_data {
-                true => self.open.get(&inode).cloned().unwrap_or_default(),
-                false => Vec::new(),
-            };
-            self.name(vec![gone, new], data);
+            // It starts the write of new blocks, with their sizes, and nothing waits for its end (`ext4_alloc_da_blocks`).
+            let effects = &self.model.effects;
+            let sized = |number: &&u32| effects[**number as usize].class() == Class::Size;
+            let open = self.open.get(&inode).into_iter().flatten();
+            let open = open.filter(|_| replaces && self.platform.rename_after_sizes);
+            let sizes = open.filter(sized).copied().collect();
+            self.name(vec![gone, new], sizes);
         }
-        self.touch(inode, false);
+        self.touch(inode, Touch::Any);
     }
 
     fn write(&mut self, inode: Inode, offset: u64, length: usize) {
         let mut file = self.files.get(&inode).copied().unwrap_or_default();
         let (size, end) = (file.size, offset + length as u64);
+        if length == 0 && self.is_short_of(inode, end) {
+            let needs = file.shrunk.map(|(number, _)| number).into_iter().collect();
+            let what = EffectKind::Size {
+                inode,
+                size: end,
+                grows: true,
+                written: true,
+            };
+            self.after_journal(what, needs);
+        }
         let unit = self.platform.unit();
         let mut at = offset;
         let mut page_data = Vec::new();
@@ -307,39 +359,63 @@ impl Builder {
             let next = ((at / unit + 1) * unit).min(end);
             let number = self.sector(inode, &file, (offset, at, next));
             page_data.push(number);
-            if next > size && (next == end || next.is_multiple_of(PAGE as u64)) {
-                let there =
-                    size / PAGE as u64 == at / PAGE as u64 && !size.is_multiple_of(PAGE as u64);
-                let mut needs: Vec<u32> = file.grown.into_iter().collect();
-                let waits = match self.platform.size_after {
-                    SizeAfter::Nothing => false,
-                    SizeAfter::NewBlocks => !there,
-                    SizeAfter::Data => true,
+            if next == end || next.is_multiple_of(PAGE as u64) {
+                let data = std::mem::take(&mut page_data);
+                let reached = match next > size {
+                    true => next,
+                    false => next.next_multiple_of(PAGE as u64).min(size),
                 };
-                if waits {
-                    needs.append(&mut page_data);
+                if next > size || self.is_short_of(inode, reached) {
+                    // A later part may be written first, and its size with it.
+                    let mut needs = match self.platform.size_after_data {
+                        true => data,
+                        false => file.grown.filter(|_| next > size).into_iter().collect(),
+                    };
+                    needs.extend(file.shrunk.map(|(number, _)| number));
+                    let what = EffectKind::Size {
+                        inode,
+                        size: reached,
+                        grows: true,
+                        written: true,
+                    };
+                    let number = self.after_journal(what, needs);
+                    if next <= size && !self.platform.size_after_data {
+                        self.unmapped.insert(number);
+                    }
+                    file.grown = file.grown.filter(|_| next <= size).or(Some(number));
                 }
-                page_data.clear();
-                needs.extend(file.shrunk.map(|(number, _)| number));
-                let (size, grows) = (next, true);
-                let what = EffectKind::Size { inode, size, grows };
-                file.grown = Some(self.after_journal(what, needs));
-            } else if next.is_multiple_of(PAGE as u64) {
-                page_data.clear();
             }
             at = next;
         }
         file.size = size.max(end);
         self.files.insert(inode, file);
-        self.touch(inode, end > size);
+        let how = if end > size { Touch::Grown } else { Touch::Any };
+        self.touch(inode, how);
+    }
+
+    /// Whether a file may be shorter on the disk than this, because a size beyond it is open, and none is just this.
+    fn is_short_of(&self, inode: Inode, reached: u64) -> bool {
+        let open = self.open.get(&inode).into_iter().flatten();
+        let sizes: Vec<u64> = open
+            .filter_map(|&number| match self.model.effects[number as usize].what {
+                EffectKind::Size {
+                    size,
+                    written: true,
+                    ..
+                } => Some(size),
+                _ => None,
+            })
+            .collect();
+        sizes.iter().any(|&size| size > reached) && !sizes.contains(&reached)
     }
 
     /// Part of a sector, from `at` to `next`, of a write that begins at an offset.
     fn sector(&mut self, inode: Inode, file: &File, (offset, at, next): (u64, u64, u64)) -> u32 {
         let key = (inode, at / self.platform.unit());
         let mut needs: Vec<u32> = self.sectors.get(&key).copied().into_iter().collect();
+        // In the block in which a truncation ended, data may be there before the size.
         if let Some((number, size)) = file.shrunk
-            && next > size
+            && next > size.next_multiple_of(PAGE as u64)
         {
             needs.push(number);
         }
@@ -366,6 +442,16 @@ impl Builder {
         }
         let mut needs: Vec<u32> = file.shrunk.map(|(number, _)| number).into_iter().collect();
         if size < file.size {
+            // The rest of its last block becomes zeros, as data do (ext4: `ext4_block_truncate_page`).
+            let zeros = self.model.effects.len() as u32;
+            let end = file.size.min(size.next_multiple_of(PAGE as u64));
+            let unit = self.platform.unit();
+            let mut at = size;
+            while at < end {
+                let next = ((at / unit + 1) * unit).min(end);
+                self.sector(inode, &file, (size, at, next));
+                at = next;
+            }
             // Data that it cuts off do not matter any more, and may not come back after it.
             let effects = &self.model.effects;
             let beyond = |number: &&u32| match &effects[**number as usize].what {
@@ -374,30 +460,53 @@ impl Builder {
                 EffectKind::Names(_) => false,
             };
             let open = self.open.get(&inode);
-            needs.extend(open.into_iter().flatten().filter(beyond));
+            let open = open.into_iter().flatten().filter(beyond);
+            needs.extend(open.filter(|number| self.platform.zeros_first || **number < zeros));
         }
         let grows = size > file.size;
-        let number = self.journalled(EffectKind::Size { inode, size, grows }, needs);
+        let what = EffectKind::Size {
+            inode,
+            size,
+            grows,
+            written: false,
+        };
+        let number = self.journalled(what, needs);
         if size < file.size {
             file.shrunk = Some((number, size));
         }
         file.size = size;
         self.files.insert(inode, file);
-        self.touch(inode, true);
+        self.touch(inode, Touch::Set);
     }
 
     fn sync(&mut self, inode: Inode, how: Sync, range: Option<(u64, u64)>) {
         let open = self.open.remove(&inode).unwrap_or_default();
+        let mut grown = range.is_none();
         for &number in &open {
-            let within = match &self.model.effects[number as usize].what {
+            let effect = &self.model.effects[number as usize].what;
+            let within = match effect {
                 EffectKind::Data { offset, length, .. } => {
                     range.is_none_or(|(from, end)| *offset < end && offset + *length as u64 > from)
                 }
-                EffectKind::Size { .. } => how != Sync::Mapped || self.has_journal(),
+                // A size that does not end in the range's blocks is that of data which are not synced.
+                EffectKind::Size { written, size, .. } => {
+                    let page = PAGE as u64;
+                    let met = |(from, end): (u64, u64)| {
+                        let within =
+                            *size > from / page * page && *size <= end.next_multiple_of(page);
+                        within && !self.unmapped.contains(&number)
+                    };
+                    (how != Sync::Mapped || self.has_journal())
+                        && (!written || range.is_none_or(met))
+                }
                 EffectKind::Names(_) => true,
             };
             if within {
+                grown |= matches!(effect, EffectKind::Size { .. });
                 self.make_sure(number);
+            } else if self.platform.journal == Journal::Apart {
+                // Btrfs may log the whole file (`btrfs_sync_file`, a full sync).
+                self.model.effects[number as usize].after = None;
             }
         }
         let still = |number: &u32| self.model.effects[*number as usize].sure.is_none();
@@ -406,7 +515,8 @@ impl Builder {
         let touched = self.touched.get(&inode).copied().unwrap_or_default();
         let until = match how {
             Sync::All => touched.any,
-            Sync::Data | Sync::Mapped => touched.size,
+            Sync::Data | Sync::Mapped if grown => touched.grown,
+            Sync::Data | Sync::Mapped => touched.set,
         };
         match (self.platform.journal, until) {
             (Journal::Whole, Some(until)) => self.make_sure(until),
@@ -436,9 +546,16 @@ impl Builder {
     /// Adds an effect to the journal, if there is one.
     fn journalled(&mut self, what: EffectKind, needs: Vec<u32>) -> u32 {
         if let EffectKind::Names(names) = &what {
-            for inode in names.iter().filter_map(|(_, inode)| *inode) {
-                let number = self.model.effects.len() as u32;
-                self.leads.entry(inode).or_default().push(number);
+            let number = self.model.effects.len() as u32;
+            for (name, inode) in names {
+                let before = match inode {
+                    Some(inode) => self.targets.insert(name.clone(), *inode),
+                    None => self.targets.remove(name),
+                };
+                // Btrfs logs that a file has lost a name too; a file that another one replaced is left out.
+                if let Some(inode) = inode.or(before) {
+                    self.leads.entry(inode).or_default().push(number);
+                }
             }
         }
         let number = self.after_journal(what, needs);
@@ -479,7 +596,7 @@ impl Builder {
 mod tests {
     use super::*;
     use crate::image_choice::Choice;
-    use crate::tree::{FileNode, ROOT};
+    use crate::tree::ROOT;
     use std::collections::BTreeSet;
 
     fn name(text: &str) -> Name {
@@ -512,12 +629,13 @@ mod tests {
         }
     }
 
-    /// A folder (0) with a file `f` (1) that holds "old", and two files without names (2, 3).
+    /// A folder (0) with a file `f` (1) that holds "old", two files without names (2, 3) and such a folder (4).
     fn start() -> FileTree {
         let mut tree = FileTree::empty();
         for _ in 0..3 {
             tree.add(FileNode::empty_file(), 0o644);
         }
+        tree.add(FileNode::empty_folder(), 0o755);
         tree.apply(&create("f", 1));
         tree.apply(&write(1, 0, "old"));
         tree
@@ -587,9 +705,16 @@ mod tests {
     }
 
     #[test]
-    fn a_rename_over_a_file_leaves_the_old_or_the_new_one_if_its_data_come_first() {
+    fn a_rename_over_a_file_leaves_no_empty_one_on_ext4_and_may_leave_zeros() {
         let unsynced = |platform| left(platform, &replaced(false));
-        let whole = set(&["old - -", "old - ", "old - new", "new - -"]);
+        let whole = set(&[
+            "old - -",
+            "old - ",
+            "old - 000",
+            "old - new",
+            "000 - -",
+            "new - -",
+        ]);
         assert_eq!(unsynced("ext4-ordered"), whole);
         let writeback = set(&[
             "old - -",
@@ -625,6 +750,129 @@ mod tests {
         assert_eq!(left("ext4-ordered", &acts), set(&["new - -", "new  -"]));
         let acts = [create("g", 2), write(1, 0, "new"), fsync(1)];
         assert_eq!(left("ext4-ordered", &acts), set(&["new  -"]));
+    }
+
+    /// An fdatasync does not wait for a link (ext4), nor does a sync of a range for what lies beyond its last block.
+    #[test]
+    fn a_data_sync_leaves_out_links_and_sizes_beyond_its_range() {
+        let link = Act::Link {
+            name: name("g"),
+            inode: 1,
+        };
+        let sync = |range| Act::Sync {
+            inode: 1,
+            how: Sync::Data,
+            range,
+        };
+        let acts = [link.clone(), sync(None)];
+        assert_eq!(left("ext4-ordered", &acts), set(&["old - -", "old old -"]));
+        let acts = [
+            create("g", 2),
+            write(1, 4096, "x"),
+            write(1, 0, "n"),
+            sync(Some((0, 1))),
+        ];
+        let found = left("ext4-ordered", &acts);
+        assert!(found.contains("nld - -"), "size and name are missing");
+        assert!(
+            !found.iter().any(|one| one.starts_with('o')),
+            "the data are there"
+        );
+    }
+
+    /// The size on the disk ends with the blocks that were written, though the file has grown beyond them.
+    #[test]
+    fn a_block_below_the_end_may_be_the_last_on_the_disk() {
+        let acts = [write(1, 8192, "x"), write(1, 4096, "y")];
+        let one = format!("old{}y{} - -", "0".repeat(4093), "0".repeat(4095));
+        assert!(left("xfs", &acts).contains(&one));
+        assert!(left("ext4-ordered", &acts).contains(&one));
+        assert!(
+            !left("xfs", &acts[..1])
+                .iter()
+                .any(|text| text.len() == one.len())
+        );
+    }
+
+    #[test]
+    fn a_sync_of_a_later_block_leaves_out_an_earlier_one() {
+        let sync = Act::Sync {
+            inode: 2,
+            how: Sync::All,
+            range: Some((4096, 4097)),
+        };
+        let acts = [
+            create("g", 2),
+            write(2, 0, &"x".repeat(4096)),
+            write(2, 4096, "y"),
+            sync,
+        ];
+        let hole = format!("old {}y -", "0".repeat(4096));
+        assert!(left("xfs", &acts).contains(&hole));
+    }
+
+    /// XFS's `sync` writes what is overwritten in place and does not flush the disk if the log has nothing to write.
+    #[test]
+    fn a_sync_of_all_leaves_out_what_xfs_overwrites() {
+        let acts = [write(1, 0, "new"), create("g", 2), Act::SyncAll];
+        assert_eq!(left("xfs", &acts), set(&["new  -", "old  -"]));
+        assert_eq!(left("ext4-ordered", &acts), set(&["new  -"]));
+    }
+
+    /// A rename between folders: a sync of the new one on btrfs leaves the old name until the journal is written.
+    #[test]
+    fn btrfs_may_leave_a_renamed_file_in_both_folders() {
+        let below = Name {
+            folder: 4,
+            name: "h".into(),
+        };
+        let rename = Act::Rename {
+            from: name("f"),
+            to: below,
+            inode: 1,
+            replaces: false,
+        };
+        let acts = [rename, fsync(4)];
+        assert_eq!(left("btrfs", &acts), set(&["old - -", "- - -"]));
+        assert_eq!(left("xfs", &acts), set(&["- - -"]));
+    }
+
+    /// Btrfs logs with a file that it has lost its name, and not what was done to others before.
+    #[test]
+    fn btrfs_syncs_a_file_without_a_name() {
+        let gone = Act::Unlink { name: name("f") };
+        let acts = [create("g", 2), gone, write(1, 0, "new"), fsync(1)];
+        assert_eq!(left("btrfs", &acts), set(&["- - -", "-  -"]));
+    }
+
+    /// The zeros of a truncation may be there before its size, and a later block before an earlier one.
+    #[test]
+    fn a_truncation_writes_zeros_first_and_blocks_come_in_any_order() {
+        let cut = Act::Resize { inode: 1, size: 1 };
+        let states = set(&["old - -", "o00 - -", "o - -"]);
+        assert_eq!(left("xfs", std::slice::from_ref(&cut)), states);
+        let acts = [cut, Act::Resize { inode: 1, size: 3 }];
+        let back = |platform| left(platform, &acts[..]).iter().any(|one| one == "old - -");
+        assert!(back("xfs") && back("ext4-ordered"), "nothing is durable");
+        let sync = Act::Sync {
+            inode: 1,
+            how: Sync::Data,
+            range: Some((4096, 4097)),
+        };
+        let acts = [&acts[..], &[sync]].concat();
+        assert!(
+            left("xfs", &acts).contains("old - -"),
+            "it was cut off, and is there again"
+        );
+        assert_eq!(left("ext4-ordered", &acts), set(&["o00 - -"]));
+        let acts = [write(1, 3, "er"), write(1, 4096, "x")];
+        let sizes: BTreeSet<usize> = left("xfs", &acts).iter().map(|one| one.len() - 4).collect();
+        assert_eq!(sizes, BTreeSet::from([3, 5, 4097]));
+        let beyond = format!("old{}x - -", "0".repeat(4093));
+        assert!(
+            left("xfs", &acts).contains(&beyond),
+            "the first block's data are missing"
+        );
     }
 
     #[test]

@@ -317,6 +317,7 @@ fn part(explored: &Explored, (operation, class): OperationPart) -> String {
     let at = operation as usize;
     let named = named(explored, at);
     match (class, &explored.recording.operations[at].act) {
+        (Class::Data, Act::Resize { .. }) => format!("the zeros after the end that {named} sets"),
         (Class::Data, _) => format!("the data of {named}"),
         (Class::Size, Act::Write { .. }) => format!("the file's size after {named}"),
         _ => named,

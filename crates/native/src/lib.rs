@@ -89,7 +89,7 @@ mod _core {
     #[pymodule_export]
     use super::estimate::{store_estimate, store_plan};
     #[pymodule_export]
-    use super::files::crash_files;
+    use super::files::{RecordedFiles, crash_files};
     #[pymodule_export]
     use super::integrity::{integrities, integrity_recovery, integrity_room};
     #[pymodule_export]

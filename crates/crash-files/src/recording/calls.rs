@@ -405,10 +405,15 @@ impl Recorder {
                 data: vec![0; length.min(size - from) as usize],
             });
         }
-        if !keeps && from + length > size {
-            acts.push(Act::Resize {
+        let end = from + length;
+        if !keeps && end > size {
+            acts.push(Act::Resize { inode, size: end });
+        } else if !keeps {
+            // The file on the disk may be shorter, and is not then (ext4: `ext4_do_fallocate`).
+            acts.push(Act::Write {
                 inode,
-                size: from + length,
+                offset: end,
+                data: Vec::new(),
             });
         }
         Some(done(
