@@ -163,7 +163,9 @@ struct Twice {
 
 fn apply(to: &mut SideBytes, write: &MediumWrite) {
     to.0 = merged(to.0, &write.line, write.words);
-    to.1 = write.sideband.or(to.1);
+    // A line that has moved brings what lay beside it, be it nothing.
+    let kept = to.1.filter(|_| !write.moved.whole);
+    to.1 = write.sideband.or(kept);
 }
 
 /// Returns the array writes after which a cut would leave other bytes than before, and those of lines that were never
