@@ -451,11 +451,14 @@ class Holder:
         assert self.ask("hello") == self.pid
 
     def ask(self, what: str) -> int:
-        """Has it do something; who answers."""
+        """Has it do something; who answers. Its pages do not change any more then."""
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.write(what + "\n")
         self.process.stdin.flush()
-        return int(self.process.stdout.readline())
+        who = int(self.process.stdout.readline())
+        while Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] != "S":
+            time.sleep(0.001)
+        return who
 
     def end(self) -> None:
         self.process.communicate()
