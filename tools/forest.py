@@ -115,8 +115,8 @@ def drawn(beside: BesidePaper, words: Mapping[str, str] | None = None) -> str:
     for number, (claim, name) in enumerate(zip(claims, names, strict=True)):
         lines += row(claim, name, TOP + ROW * number + ROW / 2, left)
     told = (
-        f"{max(claim.cells for claim in claims)} cells, each with all workloads. Bar: the middle 90 %; dot: the "
-        "median; diamond: the paper. 25 % more is drawn as 1.25, 80 % less as 5.",
+        f"{max(claim.cells for claim in claims)} cells, each with all workloads. Bar: the middle "
+        "90 %; dot: the median; diamond: the paper. 25 % more is drawn as 1.25, 80 % less as 5.",
         "Counts: of the cells that can say, with 95 % intervals in per cent.",
     )
     for number, line in enumerate(told):
