@@ -8,7 +8,8 @@ its log, and shows the folder, which must be one of those that the model leaves 
 kernel's writes differ from run to run.
 
 Needs root, FUSE and loop devices, and from Debian: mount, e2fsprogs, xfsprogs, btrfs-progs. Exit
-status 1: a folder that the model lacks, which is printed with its program.
+status 1: a folder that the model lacks, which is printed with its program, or that nothing was
+reached.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -372,6 +374,15 @@ def refuse(why: str) -> NoReturn:
     sys.exit(2)
 
 
+def program_of(text: str) -> Program:
+    """A program that was given as JSON."""
+    program: Program = json.loads(text)
+    for name, *given in program:
+        if name not in file_programs.CALLS or len(given) != len(file_programs.CALLS[name][1]):
+            raise argparse.ArgumentTypeError(f"{name}: no such call, or not its arguments")
+    return program
+
+
 def check_machine(platform: str) -> None:
     """An error unless this machine can do it."""
     made = PLATFORMS[platform]
@@ -391,15 +402,24 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--platform", choices=PLATFORMS, default="ext4-ordered")
-    parser.add_argument("--model", help="hold what is left against this platform's rules instead")
+    models = [*PLATFORMS, "strict"]
+    parser.add_argument(
+        "--model", choices=models, help="hold what is left against this platform's rules instead"
+    )
     parser.add_argument("--programs", type=int, default=20)
-    parser.add_argument("--calls", type=int, default=8, help="of a program, at most (8)")
+    parser.add_argument("--calls", type=int, default=8, help="of a program, from 3 to so many (8)")
     parser.add_argument("--images", type=int, default=40, help="of a program, at most (40)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--program", type=json.loads, help='one program: [["append", "a", 10]]')
+    parser.add_argument("--program", type=program_of, help='one program: [["append", "a", 10]]')
     parser.add_argument("--json", type=Path, help="write counts and what was found")
     asked = parser.parse_args()
+    if min(asked.programs, asked.images, asked.calls - 2) < 1:
+        refuse("would try nothing; give --programs 1, --images 1 and --calls 3, or more")
+    if asked.json and not asked.json.parent.is_dir():
+        refuse(f"--json: no folder {asked.json.parent}; make it first")
     check_machine(asked.platform)
+    # Mounts and loop devices go, whoever ends this.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     counts = run(asked)
     for one in counts.found[:20]:
         print(json.dumps(one))
@@ -407,7 +427,7 @@ def main() -> None:
     print(counts.told())
     if asked.json:
         asked.json.write_text(json.dumps(vars(counts)))
-    sys.exit(1 if counts.lacking else 0)
+    sys.exit(1 if counts.lacking or not counts.reached else 0)
 
 
 def run(asked: argparse.Namespace) -> Counts:

@@ -95,6 +95,23 @@ def oracle_of(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("--programs 0", "would try nothing"),
+        ("--calls 2", "would try nothing"),
+        ("--model fat", "invalid choice: 'fat'"),
+        ("--json none/a.json", "no folder none"),
+        ('--program [["jump"]]', "jump: no such call"),
+        ('--program [["append","a"]]', "append: no such call, or not its arguments"),
+        ("--program 3", "invalid program_of value"),
+    ],
+)
+def test_what_cannot_be_tried_is_refused_before_any_work(words: str, why: str) -> None:
+    done = oracle_of(*words.split())
+    assert done.returncode == 2 and why in done.stderr and "Traceback" not in done.stderr
+
+
 @needs_root
 @pytest.mark.machine
 @pytest.mark.parametrize("platform", oracle.PLATFORMS)

@@ -217,6 +217,24 @@ fn near_lines_lie_as_their_own_design_has_them_under_pads_of_their_own() {
 }
 
 #[test]
+fn no_pad_is_of_both_media() {
+    let sets = [
+        ("near.lines", "64"),
+        ("near.design", "baseline"),
+        ("near.survives", "yes"),
+    ];
+    let mut memory = Memory::new(&machine("ddr4-2400", &sets), "baseline").unwrap();
+    let mut stored = |line: u64, place: u64| {
+        memory.write_at_once(Logical(line), &[1; 64]);
+        memory.settle();
+        memory.image().read(Place(place)).expect("it was written")
+    };
+    let near = stored(6, 6 | Place::NEAR_SAVED);
+    // Line 70 takes its slot, and it goes home: the first write of a place of the same number.
+    assert_ne!(near, stored(6 + 64, 6));
+}
+
+#[test]
 fn what_cannot_be_near_is_refused_with_the_key_and_a_remedy() {
     for (sets, says) in [
         (&[("near.extends", "optane")][..], "near.extends=ddr4-2400"),
