@@ -222,11 +222,11 @@ fn no_pad_is_of_both_media() {
         ("near.lines", "64"),
         ("near.design", "baseline"),
         ("near.survives", "yes"),
+        ("near.fills_on_write", "false"),
     ];
     let mut memory = Memory::new(&machine("ddr4-2400", &sets), "baseline").unwrap();
     let mut stored = |line: u64, place: u64| {
         memory.write_at_once(Logical(line), &[1; 64]);
-        memory.settle();
         memory.image().read(Place(place)).expect("it was written")
     };
     let near = stored(6, 6 | Place::NEAR_SAVED);
