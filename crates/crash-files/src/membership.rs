@@ -317,6 +317,7 @@ impl SameNames {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::tests::operations;
     use crate::operations::{Act, Name, Sync};
 
     fn start() -> FileTree {
@@ -343,18 +344,6 @@ mod tests {
             offset,
             data,
         }
-    }
-
-    fn operations(acts: &[Act]) -> Vec<Operation> {
-        let operation = |act: &Act| Operation {
-            act: act.clone(),
-            shown: String::new(),
-            path: String::new(),
-            command: 0,
-            thread: 0,
-            site: 0,
-        };
-        acts.iter().map(operation).collect()
     }
 
     /// A tree in which the acts were done one after the other.

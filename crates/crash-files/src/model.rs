@@ -593,7 +593,7 @@ impl Builder {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::image_choice::Choice;
     use crate::tree::ROOT;
@@ -641,8 +641,7 @@ mod tests {
         tree
     }
 
-    /// All contents of `f`, `g` and `t` after a cut at the end, with a dash for a missing file.
-    fn left(platform: &str, acts: &[Act]) -> BTreeSet<String> {
+    pub fn operations(acts: &[Act]) -> Vec<Operation> {
         let operation = |act: &Act| Operation {
             act: act.clone(),
             shown: String::new(),
@@ -651,7 +650,12 @@ mod tests {
             thread: 0,
             site: 0,
         };
-        let operations: Vec<Operation> = acts.iter().map(operation).collect();
+        acts.iter().map(operation).collect()
+    }
+
+    /// All contents of `f`, `g` and `t` after a cut at the end, with a dash for a missing file.
+    fn left(platform: &str, acts: &[Act]) -> BTreeSet<String> {
+        let operations = operations(acts);
         let model = Model::new(&start(), &operations, FileSystem::named(platform).unwrap());
         let optional = model.optional(acts.len() as u32);
         assert!(optional.len() < 16, "all subsets are tried");

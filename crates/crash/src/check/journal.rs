@@ -218,3 +218,30 @@ pub fn array_writes(history: &History) -> Vec<Violation> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the medium has it, so that a merged move of a line that nothing lies beside is no change by itself.
+    #[test]
+    fn a_line_that_has_moved_leaves_nothing_of_what_lay_beside_another() {
+        let other = Some([7; 8]);
+        for (whole, beside) in [(true, None), (false, other)] {
+            let mut write = MediumWrite {
+                order: 1,
+                place: Place(63),
+                at: Place(1),
+                moved: Default::default(),
+                line: [1; 64],
+                words: 0xff,
+                sideband: None,
+                merged_into: None,
+            };
+            write.moved.whole = whole;
+            let mut left = (ZERO_LINE, other);
+            apply(&mut left, &write);
+            assert_eq!(left, ([1; 64], beside));
+        }
+    }
+}
