@@ -28,7 +28,7 @@ RUST = re.compile(
     r"""b?'(?:\\.[^']*|[^'\\])'|'\w+|\w+(?:\.\d\w*)?|[^\s\w])""",
     re.S,
 )
-TESTS = re.compile(r"#\[cfg\(test\)\]\nmod \w+ \{")
+TESTS = re.compile(r"#\[cfg\(test\)\]\n(?:pub\(super\) )?mod \w+ \{")
 NO_TOKENS = (
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
     tokenize.ENDMARKER,

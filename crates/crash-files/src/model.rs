@@ -593,7 +593,7 @@ impl Builder {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::image_choice::Choice;
     use crate::tree::ROOT;
