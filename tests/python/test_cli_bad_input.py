@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 import pytest
+from sardonyx import cli
 from sardonyx.files import replaced_together
 from sardonyx.runs.results import Results, ResultsError
 from test_cli_native import sardonyx
@@ -283,6 +284,21 @@ def test_an_early_interrupt_shows_no_traceback(tmp_path: Path) -> None:
             running.send_signal(signal.SIGINT)
             said = running.communicate(timeout=600)[1]
         assert "sardonyx/cli" not in said, delay
+
+
+def test_an_interrupt_that_python_wraps_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """Python 3.11 raises another error, from it, where it comes while a class is made."""
+
+    def while_a_class_is_made(*_: object, **__: object) -> None:
+        raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli.app, "main", while_a_class_is_made)
+        patch.setattr(sys, "argv", ["sardonyx", "designs"])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "error: interrupted\n"
 
 
 @pytest.mark.parametrize(("room", "missing"), [(300_000, "report.html"), (60_000, "results.json")])

@@ -140,6 +140,10 @@ def _run(interrupted_by: Any = signal.default_int_handler) -> int:
         return fail(f"ended by {error}", LEFT_BY_SIGNAL + error.signal).exit_code
     except (click.Abort, KeyboardInterrupt):
         return fail("interrupted", INTERRUPTED).exit_code
+    except RuntimeError as error:  # so Python 3.11 wraps what comes while it makes a class
+        if not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
+        return fail("interrupted", INTERRUPTED).exit_code
     except SystemExit:  # Rich, when nobody reads the help
         return 0
     except OSError as error:  # help or the version, to where nothing can be written
