@@ -17,7 +17,7 @@ TESTING := $(VENV)/.testing
 CARGO_FLAGS := --release --workspace --locked
 CARGO_TESTING := cargo --config .cargo/testing.toml
 SOURCES := Cargo.toml Cargo.lock pyproject.toml tools/build_native.py $(shell find .cargo crates -name '*.rs' -o -name '*.toml')
-PYTHON_CODE := python tests/python tools
+PYTHON_CODE := python tests/python tools research
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 

@@ -6,6 +6,8 @@ prints a row each: mean read latency there and here, and energies there (times t
 mA x V x cycles) and here. Arrivals are Poisson's, each request is offered at its cycle. ``--write``
 keeps the rows in ``research/agreement.tsv``, from which ``--table`` prints the docs' table.
 ``--causes`` runs again what is a fifth apart at 80 % of the bus, one thing varied at a time.
+``--ours`` runs our half alone, of the machines in ``research/agreement.toml``: it prints the rows
+whose figures are others than the kept ones, and fails if there are any; ``--write`` keeps them.
 """
 
 from __future__ import annotations
@@ -17,13 +19,16 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from sardonyx import api
 
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = ROOT / "research/agreement.tsv"
+MACHINES = ROOT / "research/agreement.toml"
 DRIVER = ROOT / "crates/c/tests/host/dramsim3_open.cc"
 FILES = (
     "DDR3_4Gb_x8_1600",
@@ -37,6 +42,8 @@ LOADS = (2, 50, 80, 95)
 REQUESTS = 20_000
 HEAD = ("file", "kind", "load", "theirs_ns", "ours_ns", "their_gbps", "our_gbps")
 PARTS = ("standby", "activation", "read", "write", "refresh")
+#: Our columns, as :func:`ours` returns them.
+OURS = ("ours_ns", "our_gbps", *(f"our_{part}_nj" for part in PARTS))
 
 
 def requests(kind: str, every: float, lines: int, seed: int) -> Iterator[tuple[int, bool, int]]:
@@ -65,7 +72,7 @@ def entries(file: Path) -> dict[str, str]:
     return {name.strip(): value.strip() for name, value in pairs}
 
 
-def cycles_of_a_line(machine: dict[str, str]) -> float:
+def cycles_of_a_line(machine: Mapping[str, Any]) -> float:
     """Cycles of the clock in which all channels together move a line."""
     beats = 512 / int(machine["bus_width"])
     return beats / 2 / int(machine["channels"])
@@ -80,20 +87,19 @@ def theirs(program: Path, file: Path, trace: Path, folder: Path) -> list[float]:
 
 
 def ours(
-    file: Path, trace: Path, folder: Path, mhz: float, varied: tuple[str, ...] = ()
+    machine: str, trace: Path, folder: Path, mhz: float, varied: Sequence[str] = ()
 ) -> list[float]:
-    """The same of this memory, with settings."""
+    """The same of this memory, of a machine by its name or file, with settings."""
     made = folder / "trace.parquet"
     api.trace_convert(str(trace), str(made), from_format="dramsim3", clock_mhz=mhz)
-    answer = api.compare(str(made), machine=str(file), designs="no-encryption", set=list(varied))
+    answer = api.compare(str(made), machine=machine, designs="no-encryption", set=list(varied))
     figures = answer.to_document()["runs"][0]["metrics"]
     names = ("mean_read_latency_ns", "medium_gb_per_s", *(f"energy_{part}_nj" for part in PARTS))
     return [float(figures[name] or 0) for name in names]
 
 
-def offered(name: str, configs: Path, kind: str, load: int, folder: Path) -> tuple[Path, float]:
-    """A trace of such requests for a file, in ``folder``, and the clock in MHz."""
-    machine = entries(configs / f"{name}.ini")
+def offered(machine: Mapping[str, Any], kind: str, load: int, folder: Path) -> tuple[Path, float]:
+    """A trace of such requests for a file's entries, in ``folder``, and the clock in MHz."""
     size = int(machine["channel_size"]) * int(machine["channels"])
     every = cycles_of_a_line(machine) * 100 / load
     lines = requests(kind, every, size << 14, seed=load)
@@ -111,13 +117,33 @@ def rows(program: Path, configs: Path) -> Iterator[list[str]]:
             for load in LOADS:
                 with tempfile.TemporaryDirectory() as made:
                     folder = Path(made)
-                    trace, mhz = offered(name, configs, kind, load, folder)
+                    trace, mhz = offered(entries(file), kind, load, folder)
                     their, our = (
                         theirs(program, file, trace, folder),
-                        ours(file, trace, folder, mhz),
+                        ours(str(file), trace, folder, mhz),
                     )
                 both = [value for pair in zip(their, our, strict=True) for value in pair]
                 yield [name, kind, str(load), *(f"{value:.5g}" for value in both)]
+
+
+def kept() -> list[dict[str, str]]:
+    """The kept rows, by column."""
+    with KEPT.open() as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def ours_again() -> Iterator[list[str]]:
+    """The kept rows with our half as it is now."""
+    machines = tomllib.loads(MACHINES.read_text())
+    for row in kept():
+        machine = machines[row["file"]]
+        settings = [f"{key}={value}" for key, value in machine["set"].items()]
+        with tempfile.TemporaryDirectory() as made:
+            folder = Path(made)
+            trace, mhz = offered(machine, row["kind"], int(row["load"]), folder)
+            figures = ours("ddr4-2400", trace, folder, mhz, settings)
+        now = dict(zip(OURS, figures, strict=True))
+        yield [f"{now[name]:.5g}" if name in now else row[name] for name in row]
 
 
 #: What is varied alone here: DRAMsim3's cap of row hits, and room. There it is a bank's queue.
@@ -136,28 +162,25 @@ def causes(program: Path, configs: Path) -> Iterator[list[str]]:
         "capped",
         "ours, reads 96",
     ]
-    with KEPT.open() as kept:
-        found = list(csv.DictReader(kept, delimiter="\t"))
-    for row in found:
+    for row in kept():
         name, kind, file = row["file"], row["kind"], configs / f"{row['file']}.ini"
         if row["load"] != "80" or 0.8 < float(row["ours_ns"]) / float(row["theirs_ns"]) < 1.2:
             continue
         with tempfile.TemporaryDirectory() as made:
             folder = Path(made)
-            trace, mhz = offered(name, configs, kind, 80, folder)
+            trace, mhz = offered(entries(file), kind, 80, folder)
             other = folder / "other.ini"
             other.write_text(
                 re.sub(r"cmd_queue_size *=.*", "cmd_queue_size = 32", file.read_text())
             )
             there = [theirs(program, of, trace, folder)[0] for of in (file, other)]
-            here = [ours(file, trace, folder, mhz, varied)[0] for varied in ((), CAP, ROOM)]
+            here = [ours(str(file), trace, folder, mhz, varied)[0] for varied in ((), CAP, ROOM)]
         yield [name, kind, *(f"{ns:.0f}" for ns in (*there, *here))]
 
 
 def table() -> Iterator[str]:
     """The docs' table: of each file and kind how much longer our reads take, and energies."""
-    with KEPT.open() as file:
-        kept = list(csv.DictReader(file, delimiter="\t"))
+    rows = kept()
     loads = [f"{load} %" for load in LOADS]
     yield f"| file | requests | {' | '.join(loads)} | energies |"
     yield "|---" * (len(LOADS) + 3) + "|"
@@ -167,7 +190,7 @@ def table() -> Iterator[str]:
 
     for name in FILES:
         for kind in KINDS:
-            of_kind = [row for row in kept if (row["file"], row["kind"]) == (name, kind)]
+            of_kind = [row for row in rows if (row["file"], row["kind"]) == (name, kind)]
             late = [f"{differs(row, 'theirs_ns', 'ours_ns'):+.0f}" for row in of_kind]
             # At 2 %, where a run is long: refreshes are counted whole there and by time here.
             # Streams open few rows, so one more is a large part of that energy.
@@ -181,6 +204,12 @@ def table() -> Iterator[str]:
             yield f"| {name} | {kind} | {' | '.join(late)} | {max(energies):.1f} |"
 
 
+def keep(head: list[str], rows: list[list[str]]) -> None:
+    """Keeps rows for ``--table`` and ``--ours``."""
+    with KEPT.open("w") as file:
+        csv.writer(file, delimiter="\t", lineterminator="\n").writerows([head, *rows])
+
+
 def main() -> None:
     """Prints the rows, and keeps them if asked to."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -188,12 +217,23 @@ def main() -> None:
     parser.add_argument("--table", action="store_true", help=f"the docs' table of {KEPT.name}")
     parser.add_argument("--write", action="store_true", help=f"keep the rows in {KEPT.name}")
     parser.add_argument("--causes", action="store_true", help="rows that are off, varied")
+    parser.add_argument("--ours", action="store_true", help="our half alone, against the kept rows")
     asked = parser.parse_args()
     if asked.table:
         print("\n".join(table()))
         return
+    parts = [f"{whose}_{part}_nj" for part in PARTS for whose in ("their", "our")]
+    head = [*HEAD, *parts]
+    if asked.ours:
+        now = list(ours_again())
+        if asked.write:
+            keep(head, now)
+        is_new = [row for row, old in zip(now, kept(), strict=True) if row != list(old.values())]
+        for row in is_new:
+            print("\t".join(row))
+        sys.exit(bool(is_new))
     if asked.dramsim3 is None:
-        parser.error("give --dramsim3 DIR, or --table")
+        parser.error("give --dramsim3 DIR, --ours or --table")
     with tempfile.TemporaryDirectory() as made:
         program = Path(made) / "open"
         include = [f"-I{asked.dramsim3 / part}" for part in ("src", "ext/headers")]
@@ -207,12 +247,9 @@ def main() -> None:
             told.writerows(causes(program, configs))
             return
         found = list(rows(program, configs))
-    parts = [f"{whose}_{part}_nj" for part in PARTS for whose in ("their", "our")]
-    made_rows = [[*HEAD, *parts], *found]
-    csv.writer(sys.stdout, delimiter="\t", lineterminator="\n").writerows(made_rows)
+    csv.writer(sys.stdout, delimiter="\t", lineterminator="\n").writerows([head, *found])
     if asked.write:
-        with KEPT.open("w") as file:
-            csv.writer(file, delimiter="\t", lineterminator="\n").writerows(made_rows)
+        keep(head, found)
 
 
 if __name__ == "__main__":

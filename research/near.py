@@ -1,5 +1,5 @@
-"""What deduplication and counters save or cost over phase-change memory alone, and with a DRAM cache
-before it of 1, 4 and 16 % of a recording's lines: ``research/near.tsv``.
+"""What deduplication and counters save or cost over phase-change memory alone, and with DRAM
+before it, a cache of 1, 4 and 16 % of a recording's lines: ``research/near.tsv``.
 
     python research/near.py [--jobs N]
 

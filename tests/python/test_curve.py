@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from sardonyx.cli import app
 from sardonyx.runs import accesses
 from sardonyx.runs.curves import agreement, read_measured, shipped
 
+ROOT = Path(__file__).parents[2]
 HEAD = "reads_percent,gb_per_s,read_ns\n"
 
 
@@ -161,3 +164,11 @@ def test_what_ships_can_be_read() -> None:
     assert {point.reads_percent for point in points} == {2, 36, 58, 74, 90}
     assert shipped("esd") is None
     assert agreement([]) is None
+
+
+@pytest.mark.slow
+def test_our_half_of_the_agreement_with_a_peer_is_as_kept() -> None:
+    """Latency, bandwidth and energies of 80 streams on five machines, to five digits."""
+    command = [sys.executable, str(ROOT / "research/agreement.py"), "--ours"]
+    said = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (said.returncode, said.stdout, said.stderr) == (0, "", "")
