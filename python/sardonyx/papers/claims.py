@@ -30,6 +30,8 @@ Kind = Literal["at_least", "at_most", "within", "sign", "order"]
 Unit = Literal["%", "x", "pp", ""]
 #: A figure within this share of the paper's is near it.
 WITHIN = 0.15
+#: Where a claim stands that is a study's own: one design is no worse than another.
+NO_PAPER = "no paper"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,8 @@ class ClaimRow:
         near = {None: "", True: ", within 15 %", False: ", not within 15 %"}[self.near]
         if self.claim.kind == "within":
             near = ""
+        if self.claim.where == NO_PAPER:
+            return "no worse" if self.holds else "worse"
         words = "as the paper says" if self.holds else "not as the paper says"
         return words + near
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sardonyx.papers.claims import Kind, Unit
+from sardonyx.papers.claims import NO_PAPER, Kind, Unit
 from sardonyx.runs.sensitivity import Count, Share, decided
 
 
@@ -72,6 +72,11 @@ class SampledClaim:
     def decided(self) -> str:
         """What decides it, for people."""
         return decided(self.deciding)
+
+    @property
+    def words(self) -> str:
+        """What is so in the cells where it holds."""
+        return "no worse" if self.where == NO_PAPER else "as the paper says"
 
 
 @dataclass(frozen=True, slots=True)

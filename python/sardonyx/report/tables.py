@@ -284,7 +284,7 @@ def cells_table(sample: Sample) -> RenderableType:
         )
         said = Text(f"{claim.where}: {whose}{claim.title}: ")
         if claim.holds is not None:
-            said.append(f"as the paper says in {claim.holds.written} cells", style="bold")
+            said.append(f"{claim.words} in {claim.holds.written} cells", style="bold")
             said.append("; ")
         for words, count in (("its sign", claim.sign), ("within 15 %", claim.near)):
             if count is not None:

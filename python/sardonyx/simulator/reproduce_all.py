@@ -1,4 +1,4 @@
-"""``reproduce all``: the papers, integrity, later rivals and measured machines as one site.
+"""``reproduce all``: the papers, integrity, the field and measured machines as one site.
 
 Each part is a command of its own in a folder of its own. What is done is not done again: a folder
 says of itself which command made it, and a part that was broken off goes on from the runs that its
@@ -26,7 +26,7 @@ from sardonyx.draw.grid import folded, grid, numbers
 from sardonyx.files import check_space, write_text
 from sardonyx.report.content import Grid, Group, Row, Td, Text, Th, frame, heads_of_words
 from sardonyx.report.markup import plain_page
-from sardonyx.runs import origin, recordings, scheduler
+from sardonyx.runs import origin, scheduler
 from sardonyx.runs.scheduler import Watch
 from sardonyx.simulator.kept import PAGE
 from sardonyx.values import MisfitError, read, written
@@ -88,11 +88,6 @@ def parts(asked: Reproduce) -> list[Part]:
         given = {"paper": name, **quick, **more, **seed}
         return Part(name, title, "reproduce", given, less if asked.quick else full)
 
-    logs = ["hw-log", "proteus", "silo", "lad", "fwb", "morlog", "hoop"]
-    few = {"limit": 20_000} if asked.quick else {}
-    size = {"footprint": "1M", "transactions": 1500, "warmup": "500"}
-    recorded = [name for name in recordings.recordings() if not name.endswith("threads")]
-    programs = ["queue", "btree", "array-swap", "hash", "rbtree"]
     found = [
         paper("esd", "ESD (HPCA 2023)", 240, 16, **sample),
         paper("sca", "SCA (HPCA 2018)", 180, 16, **sample),
@@ -101,12 +96,7 @@ def parts(asked: Reproduce) -> list[Part]:
         paper("recam", "ReCAM", 30, 4, **sample),
         paper("integrity", "Integrity", 60, 5),
         paper("compositions", "Which stacks survive", 60, 8),
-    ]
-    dedup = {"traces": recorded, "designs": ["baseline", "esd", "fsdedup"], **few}
-    rivals = {"traces": programs, "designs": logs, "machine": "sca", **size}
-    found += [
-        Part("rivals-dedup", "Later rivals: deduplication", "compare", dedup, 2),
-        Part("rivals-logs", "Later rivals: logs in hardware", "compare", rivals, 3),
+        paper("field", "The field: logs, deduplications, integrity", 60, 12, **sample),
     ]
     for machine in ("cxl", "optane"):
         given = {"machine": machine, **({"requests": 5000} if asked.quick else {})}

@@ -317,7 +317,7 @@ question! {
     ///
     /// Example: sardonyx reproduce pageforge silo --quick --set window.phase=merging
     pub struct Reproduce {
-        /// The paper: easy-pm or esd or pageforge or recam or sca or compositions or integrity, or all: a site of them.
+        /// The paper: easy-pm or esd or pageforge or recam or sca or compositions or field or integrity, or all: a site of them.
         #[schemars(extend("argument" = "PAPER", "needed" = true))]
         paper: String,
         /// esd: recordings that stand in for its programs; default: the package's. pageforge: some of its applications,
