@@ -1,5 +1,5 @@
 //! Whether a folder that a real file system left after a cut is among those that the model says can be left, and how many
-//! those are. `research/oracle.py` asks it.
+//! those are. `tools/oracle.py` asks it.
 //!
 //! Names and sizes are chosen in every way that the model allows. For each choice the sectors are independent: each has a
 //! beginning of its writes, so that none has to be enumerated with the others.
@@ -316,7 +316,13 @@ impl SameNames {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
     use super::*;
+    use crate::file_system;
     use crate::model::tests::operations;
     use crate::operations::{Act, Name, Sync};
 
@@ -437,5 +443,128 @@ mod tests {
         let counts = [0, 1, 2].map(|cut| one.all(cut, 100).map(|all| all.len()));
         assert_eq!(counts, [Some(1), Some(2), Some(4)]);
         assert_eq!(one.all(2, 3), None);
+    }
+
+    /// What a drawn program has done so far: which names lead to which files.
+    struct Drawn {
+        random: ChaCha8Rng,
+        names: BTreeMap<Name, Inode>,
+        acts: Vec<Act>,
+    }
+
+    impl Drawn {
+        fn below(&mut self, end: u64) -> u64 {
+            self.random.random_range(0..end)
+        }
+
+        fn one_of<T: Clone>(&mut self, of: &[T]) -> T {
+            of[self.below(of.len() as u64) as usize].clone()
+        }
+
+        /// One more act on one of three files (1 to 3) with names in two folders (0 and 4), if what was drawn can be done.
+        fn act(&mut self) {
+            let names = [(ROOT, "f"), (ROOT, "g"), (4, "f"), (4, "g")];
+            let names = names.map(|(folder, text)| Name {
+                folder,
+                name: text.into(),
+            });
+            let (from, to) = (self.one_of(&names), self.one_of(&names));
+            let (held, inode) = (self.names.get(&from).copied(), self.one_of(&[1, 2, 3]));
+            let is_free = !self.names.contains_key(&to);
+            let is_new = self.names.values().all(|&known| known != inode) && inode != 1;
+            let sizes = [0, 100, 700, 4096, 5000, 8192];
+            let act = match self.below(12) {
+                0 if is_new && is_free => {
+                    self.names.insert(to.clone(), inode);
+                    Act::Create { name: to, inode }
+                }
+                1 if held.is_some() && is_free => {
+                    let inode = held.expect("it is there");
+                    self.names.insert(to.clone(), inode);
+                    Act::Link { name: to, inode }
+                }
+                2 if held.is_some() => {
+                    self.names.remove(&from);
+                    Act::Unlink { name: from }
+                }
+                3 | 4 if held.is_some() && self.names.get(&to) != held.as_ref() => {
+                    let inode = self.names.remove(&from).expect("it is there");
+                    let replaces = self.names.insert(to.clone(), inode).is_some();
+                    Act::Rename {
+                        from,
+                        to,
+                        inode,
+                        replaces,
+                    }
+                }
+                5..=7 => {
+                    let (offset, length) = (self.one_of(&sizes), self.one_of(&[1, 100, 900]));
+                    write(inode, offset, vec![b'a' + self.acts.len() as u8; length])
+                }
+                8 => Act::Resize {
+                    inode,
+                    size: self.one_of(&sizes),
+                },
+                9 | 10 => Act::Sync {
+                    inode: self.one_of(&[ROOT, 1, 2, 3, 4]),
+                    how: self.one_of(&[Sync::All, Sync::Data, Sync::Mapped]),
+                    range: self.one_of(&[None, None, Some((0, 600)), Some((4096, 4500))]),
+                },
+                11 => Act::SyncAll,
+                _ => return,
+            };
+            self.acts.push(act);
+        }
+    }
+
+    /// Whoever passes under `strict` passes everywhere, but for blocks that are stale: of drawn programs each file system
+    /// leaves no folder that it does not.
+    #[test]
+    fn strict_leaves_all_that_the_others_do() {
+        let mut tree = FileTree::empty();
+        for _ in 0..3 {
+            tree.add(FileNode::empty_file(), 0o644);
+        }
+        tree.add(FileNode::empty_folder(), 0o755);
+        for (text, inode) in [("f", 1), ("d", 4)] {
+            tree.apply(&Act::Create {
+                name: name(text),
+                inode,
+            });
+        }
+        tree.apply(&write(1, 0, vec![b'0'; 600]));
+        let (mut compared, mut more) = (0, 0);
+        for number in 0..sardonyx_property::count(400, 8000) {
+            let seed = sardonyx_property::seed().unwrap_or(0) ^ number;
+            let mut drawn = Drawn {
+                random: ChaCha8Rng::seed_from_u64(seed),
+                names: BTreeMap::from([(name("f"), 1)]),
+                acts: Vec::new(),
+            };
+            while drawn.acts.len() < 5 {
+                drawn.act();
+            }
+            let operations = operations(&drawn.acts);
+            let all = |platform: FileSystem, most| {
+                Membership::new(&tree, &operations, platform).all(5, most)
+            };
+            let Some(strict) = all(FileSystem::named("strict").expect("it is known"), 1 << 14)
+            else {
+                continue;
+            };
+            for platform in file_system::ALL {
+                let Some(own) = all(platform, 1 << 12) else {
+                    continue;
+                };
+                let beyond = own.difference(&strict).count();
+                assert_eq!(
+                    beyond, 0,
+                    "{}, seed {seed}: {:?}",
+                    platform.name, drawn.acts
+                );
+                (compared, more) = (compared + 1, more + usize::from(own.len() < strict.len()));
+            }
+        }
+        assert!(compared > 1000 && more > 300, "{compared}, {more}");
     }
 }
