@@ -22,6 +22,8 @@ fn no_scheme_misses_any_of_them() {
     let counters = [("integrity.leaves", "counters")];
     for (design, settings) in [
         ("identity+sca@mac", &[][..]),
+        ("identity+no-encryption@mac", &[]),
+        ("identity+no-encryption@bonsai", &[]),
         ("esd+sca@bonsai", &[]),
         ("esd+fca@sgx-sound", &[]),
         ("esd+split@bonsai", &counters),
@@ -35,7 +37,7 @@ fn no_scheme_misses_any_of_them() {
             .filter(|row| row.what.contains(" bits of a line of "));
         let tried: Vec<u64> = bits.map(|row| row.tried).collect();
         assert!(
-            tried.len() >= 4 && tried.iter().all(|tried| tried % 64 == 0 && *tried >= 512),
+            tried.len() >= 2 && tried.iter().all(|tried| tried % 64 == 0 && *tried >= 512),
             "{design}: {tried:?}"
         );
         for row in &rows {

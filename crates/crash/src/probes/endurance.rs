@@ -28,8 +28,10 @@ const CORES: u64 = 2;
 /// Nothing is timed, so a circular log is walked only at the end of a part. It has room for the transactions of so many
 /// writes before that.
 const CIRCULAR: u64 = 5_000;
-/// Fresh controllers read all lines after each of so many parts of it; the life itself goes on.
+/// Fresh controllers read all lines after each of so many parts of it; the life itself goes on. What a part did is
+/// remembered to its end, so none is longer than this.
 const PARTS: u64 = 8;
+const LONGEST_PART: u64 = 20_000;
 
 struct Endurance<'h> {
     history: &'h History,
@@ -59,7 +61,7 @@ impl History {
             held: BTreeMap::new(),
             under_way: None,
             transactions: 0,
-            part: (writes / PARTS).max(1),
+            part: (writes / PARTS).clamp(1, LONGEST_PART),
         };
         (0..writes).find_map(|number| {
             let wrong = endurance.write(number);

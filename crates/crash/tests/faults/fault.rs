@@ -124,7 +124,7 @@ impl Check {
                 "drawn changes of the medium, after cuts, in recoveries and between requests"
             }
             Check::Enumerated => {
-                "every bit that a MAC covers, all pairs of regions and of bits of a place, replays of each field"
+                "every bit that a MAC covers, all pairs of words, of regions and of bits of a place, replays of each field"
             }
         }
     }

@@ -81,4 +81,19 @@ pub const LISTED: &[Fault] = rows! { "identity+sca@*", ENUMERATED;
         "The MAC of a difference of lines is the difference of their MACs." [Enumerated: Undetected]
     "mac-without-place-bit" own(PlaceBit)
         "One bit of the place is not in the MAC." [Enumerated: Undetected]
+    "mac-of-sorted-words" own(SortedWords)
+        "The MAC is of the line's words in the order of their values." [Enumerated: Undetected]
+    "mac-of-halves-added" own(HalvesAdded)
+        "The MAC is of the sums of words of both halves." [Enumerated: Undetected]
+};
+
+/// Without pads contents are equal at two places.
+pub const LISTED_PLAIN: &[Fault] = rows! { "identity+no-encryption@*", ENUMERATED;
+    "mac-place-apart" own(PlaceApart)
+        "What follows from the place is added to the MAC." [Enumerated: Undetected]
+};
+
+pub const LISTED_BESIDE: &[Fault] = rows! { "identity+co-located@*", ENUMERATED;
+    "mac-linear-beside" own(Linear)
+        "The MAC of a difference of lines is the difference of their MACs, under a counter." [Enumerated: Undetected]
 };

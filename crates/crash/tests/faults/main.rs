@@ -166,7 +166,7 @@ groups! {
     macs_narrow: &[macs::WIDTHS, macs::LATE], &[];
     macs_refused: &[macs::REFUSED, macs::DUMPED], &[];
     macs_attacked_often: &[macs::ATTACKED_OFTEN], &[];
-    enumerated: &[macs::LISTED, roots::LISTED], &[];
+    enumerated: &[macs::LISTED, macs::LISTED_PLAIN, macs::LISTED_BESIDE, roots::LISTED, roots::LISTED_PLAIN], &[];
     roots: &[roots::FAULTS], &[];
     roots_dumped: &[roots::DUMPED], &[];
     roots_numbered: &[roots::NUMBERED], &[];

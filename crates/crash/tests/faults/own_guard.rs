@@ -24,7 +24,7 @@ slips! {
         Nothing, WithoutPlace, HalfLine, SkipsLastByte, OneByte, XorOfWords, WithoutBeside, TablesUnverified,
         DataUnverified, NotGrouped, DumpForgotten, DumpWholeLine, GoneBelieved, Place16, Place20, Place32, Bits16,
         Bits32, Bits63, BitsTwice, LateByOne, LateByFour, LateByEight,
-        WithoutBit, WithoutByte, Linear, PlaceBit,
+        WithoutBit, WithoutByte, Linear, PlaceBit, SortedWords, HalvesAdded, PlaceApart,
     }
 }
 
@@ -110,7 +110,9 @@ impl Macs {
         } else {
             0
         };
-        hasher.write_u64((place.0 % (1 << bits)) & !bit);
+        if self.slip != Slip::PlaceApart {
+            hasher.write_u64((place.0 % (1 << bits)) & !bit);
+        }
         match self.slip {
             Slip::WithoutBit => {
                 let mut line = *line;
@@ -123,6 +125,15 @@ impl Macs {
                 hasher.write(&line);
             }
             Slip::Linear => {}
+            Slip::SortedWords => {
+                let mut words: [[u8; 8]; 8] = line.as_chunks().0.try_into().expect("a line");
+                words.sort_unstable();
+                hasher.write(words.as_flattened());
+            }
+            Slip::HalvesAdded => {
+                let words: Vec<u64> = (0..8).map(|at| word(line, at)).collect();
+                (0..4).for_each(|at| hasher.write_u64(words[at].wrapping_add(words[at + 4])));
+            }
             Slip::HalfLine => hasher.write(&line[..32]),
             Slip::SkipsLastByte => hasher.write(&line[..63]),
             Slip::XorOfWords => {
@@ -137,6 +148,7 @@ impl Macs {
         let mac = hasher.finish().max(1);
         match self.slip {
             Slip::OneByte => mac & 0xff | 1,
+            Slip::PlaceApart => mac ^ mix(place.0),
             Slip::Linear => {
                 let words = line.as_chunks::<8>().0.iter().zip(0..);
                 let words = words.map(|(word, at)| u64::from_le_bytes(*word).rotate_left(7 * at));

@@ -27,7 +27,7 @@ slips! {
         Nothing, NotCompared, HalfCompared, SumOfHalf, OddNotSummed, MacsFromMemory,
         SumOfFirst, NotDumped, LastTwo, LastFour, LastEight, EmptyBelieved, HalvesBelieved, EighthsBelieved, Versions,
         VersionsOfTwo, VersionsOfThree, VersionsOfFour,
-        VersionsSummed,
+        VersionsSummed, VersionsXored, VersionsSorted, VersionApart,
     }
 }
 
@@ -74,6 +74,20 @@ impl Sum {
                 let versions = words.map(|word| u64::from_le_bytes(*word) & 0xffff);
                 hasher.write_u64(versions.sum());
             }
+            Slip::VersionsXored | Slip::VersionsSorted => {
+                let words = line.as_chunks::<8>().0.iter();
+                let versions = words.map(|word| u64::from_le_bytes(*word) & 0xffff);
+                let mut versions: Vec<u64> = versions.collect();
+                versions.sort_unstable();
+                match self.slip {
+                    Slip::VersionsXored => {
+                        hasher.write_u64(versions.iter().fold(0, |all, version| all ^ version));
+                    }
+                    _ => versions
+                        .iter()
+                        .for_each(|version| hasher.write_u64(*version)),
+                }
+            }
             _ if self.wraps_at().is_some() => {
                 line.as_chunks::<8>()
                     .0
@@ -116,7 +130,11 @@ impl Sum {
     /// Where MACs have versions, which alone are summed: the number that comes back to 1.
     fn wraps_at(&self) -> Option<u64> {
         match self.slip {
-            Slip::Versions | Slip::VersionsSummed => Some(1 << 16),
+            Slip::Versions
+            | Slip::VersionsSummed
+            | Slip::VersionsXored
+            | Slip::VersionsSorted
+            | Slip::VersionApart => Some(1 << 16),
             Slip::VersionsOfTwo => Some(1 << 2),
             Slip::VersionsOfThree => Some(1 << 3),
             Slip::VersionsOfFour => Some(1 << 4),
@@ -127,6 +145,10 @@ impl Sum {
     /// The MAC that is kept under `version`, which is its lowest two bytes.
     fn under(&self, mac: u64, version: u64) -> u64 {
         let mut hasher = SipHasher24::new_with_key(b"sardonyx: number");
+        if self.slip == Slip::VersionApart {
+            hasher.write_u64(version);
+            return (hasher.finish() ^ mac) & !0xffff | version;
+        }
         hasher.write_u64(mac);
         hasher.write_u64(version);
         hasher.finish() & !0xffff | version

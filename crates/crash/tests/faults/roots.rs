@@ -49,4 +49,14 @@ pub const DUMPED: &[Fault] = rows! { "hw-log/identity+sca@*", LOGGED;
 pub const LISTED: &[Fault] = rows! { "identity+sca@*", ENUMERATED;
     "versions-summed" numbered(VersionsSummed)
         "The register is of the sum of the versions in a line." [Enumerated: Undetected]
+    "versions-xored" numbered(VersionsXored)
+        "The register is of the exclusive or of the versions in a line." [Enumerated: Undetected]
+    "versions-sorted" numbered(VersionsSorted)
+        "The register is of the versions in a line, in the order of their values." [Enumerated: Undetected]
+};
+
+/// Without pads a line has equal contents at two times.
+pub const LISTED_PLAIN: &[Fault] = rows! { "identity+no-encryption@*", ENUMERATED;
+    "mac-version-apart" numbered(VersionApart)
+        "What follows from the version is added to the MAC." [Enumerated: Undetected]
 };

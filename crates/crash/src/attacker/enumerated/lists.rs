@@ -3,14 +3,23 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::{Bench, EnumeratedAttacks, GENERATIONS, Listed, MOST_WRITES, content};
+use super::{Bench, CONSTANT, EnumeratedAttacks, GENERATIONS, Listed, MOST_WRITES};
 use crate::attacker::changes::Changes;
-use crate::attacker::knowledge::{Now, Seen, fields_beside};
+use crate::attacker::knowledge::{Contents, Groups, Now, Seen, fields_beside};
 use crate::options::Attack;
 use crate::panics::caught;
 use crate::words::{number_of, word_of};
 use sardonyx::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 use sardonyx::medium::image::Content;
+
+/// All pairs of numbers below `count`, the lower one first.
+fn pairs(count: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..count).flat_map(move |other| (0..other).map(move |one| (one, other)))
+}
+
+fn number_in(line: &Line, word: usize) -> u64 {
+    u64::from_le_bytes(line.as_chunks().0[word])
+}
 
 fn xor(one: &mut [u8], other: &[u8]) {
     one.iter_mut()
@@ -44,6 +53,50 @@ impl Bench<'_> {
             });
             let what = format!("all {bits} bits of a line of {region}");
             self.try_all(what, Attack::Tamper, attacks.collect::<Vec<_>>());
+        }
+    }
+
+    /// Has any two parts of a line change places, and changes any two words in ways that leave their exclusive or, or
+    /// their sum.
+    pub(super) fn words(&mut self) {
+        let last = self.last();
+        for (region, places) in &last.all {
+            let place = places[0];
+            let (line, beside) = last.lines[&place];
+            let name = self.name(place);
+            let mut attacks = Vec::new();
+            let mut add = |what: String, changed: Line| {
+                let what = format!("{what} of {name}");
+                attacks.push((what, vec![(place, Some((changed, beside)))]));
+            };
+            for size in [32, 16, 8, 4] {
+                for (one, other) in pairs(LINE_BYTES / size) {
+                    let mut changed = line;
+                    let (before, after) = changed.split_at_mut(other * size);
+                    before[one * size..][..size].swap_with_slice(&mut after[..size]);
+                    let what = format!("parts {one} and {other} of {size} bytes change places");
+                    add(what, changed);
+                }
+            }
+            for (one, other) in pairs(LINE_BYTES / 8) {
+                let (first, second) = (number_in(&line, one), number_in(&line, other));
+                let bit = 1 << (9 * (one + other) % 64);
+                for (how, first, second) in [
+                    ("have the same bit inverted", first ^ bit, second ^ bit),
+                    (
+                        "keep their sum",
+                        first.wrapping_add(1),
+                        second.wrapping_sub(1),
+                    ),
+                ] {
+                    let mut changed = line;
+                    changed[one * 8..][..8].copy_from_slice(&first.to_le_bytes());
+                    changed[other * 8..][..8].copy_from_slice(&second.to_le_bytes());
+                    add(format!("words {one} and {other} {how},"), changed);
+                }
+            }
+            let what = format!("all pairs of words of a line of {region}");
+            self.try_all(what, Attack::Tamper, attacks);
         }
     }
 
@@ -119,6 +172,12 @@ impl Bench<'_> {
     pub(super) fn replays(&mut self) {
         let last = self.last();
         let now = Now::at_rest(&last);
+        let nothing = Seen {
+            position: 0,
+            known: Groups::new(),
+            all: Groups::new(),
+            lines: Contents::new(),
+        };
         let mut attacks = Vec::new();
         for (_, places) in &last.known {
             let mut some = vec![
@@ -128,8 +187,10 @@ impl Bench<'_> {
             ];
             some.dedup();
             for place in some {
-                for old in &self.generations[..self.generations.len() - 1] {
+                let earlier = self.generations[..self.generations.len() - 1].iter();
+                for old in earlier.map(|old| &**old).chain([&nothing]) {
                     self.parts_of(place, &now, old, &mut attacks);
+                    self.versions_of(place, &now, old, &mut attacks);
                 }
             }
         }
@@ -141,23 +202,12 @@ impl Bench<'_> {
         let name = self.name(place);
         let levels = (0..).map_while(|level| self.kept.over(place, level));
         let levels: Vec<Place> = levels.collect();
-        let put_line = |changes: &mut Changes| changes.put(place, old.lines.get(&place).copied());
-        let put_mac = |changes: &mut Changes| {
-            if let Some((at, number)) = self.kept.kept_of(place) {
-                changes.put_word(at, number, word_of(old.lines.get(&at), number));
-            }
-        };
         for (line, mac) in [(true, true), (true, false), (false, true), (false, false)] {
             // Nodes up to any level, from any level on.
             for from in 0..=levels.len() {
                 for to in from..=levels.len() {
                     let mut changes = Changes::new(now);
-                    if line {
-                        put_line(&mut changes);
-                    }
-                    if mac {
-                        put_mac(&mut changes);
-                    }
+                    self.put_back(&mut changes, place, old, (line, mac));
                     for node in &levels[from..to] {
                         changes.put(*node, old.lines.get(node).copied());
                     }
@@ -171,6 +221,20 @@ impl Bench<'_> {
                 }
             }
         }
+    }
+
+    fn put_back(&self, changes: &mut Changes, place: Place, old: &Seen, (line, mac): (bool, bool)) {
+        if line {
+            changes.put(place, old.lines.get(&place).copied());
+        }
+        if let Some((at, number)) = self.kept.kept_of(place).filter(|_| mac) {
+            changes.put_word(at, number, word_of(old.lines.get(&at), number));
+        }
+    }
+
+    /// Puts back a line, its MAC and its version, and changes each other version of the line so that their sum stays, their
+    /// exclusive or, or which numbers there are.
+    fn versions_of(&self, place: Place, now: &Now, old: &Seen, attacks: &mut Vec<Listed>) {
         let Some((node, bits)) = self.kept.version_of(place) else {
             return;
         };
@@ -181,24 +245,30 @@ impl Bench<'_> {
             value(now.get(node), &bits),
             value(old.lines.get(&node), &bits),
         );
-        let less = newer.wrapping_sub(older);
-        let balances = fields_beside(&*self.kept, place).into_iter().map(Some);
-        for field in std::iter::once(None).chain(balances) {
+        let name = self.name(place);
+        let mut as_it_was = |balance: Option<(&Range<usize>, u64)>| {
             let mut changes = Changes::new(now);
-            put_line(&mut changes);
-            put_mac(&mut changes);
+            self.put_back(&mut changes, place, old, (true, true));
             changes.put_bits(node, &bits, older);
-            if let Some(field) = &field {
-                let more = value(now.get(node), field).wrapping_add(less);
-                changes.put_bits(node, field, more);
+            let mut what = format!("{name}, its MAC and its version are as they were");
+            if let Some((field, number)) = balance {
+                changes.put_bits(node, field, number);
+                what += &format!(", and bits {field:?} are {number:#x}");
             }
-            let with = field.map_or(String::new(), |bits| {
-                format!(", and bits {bits:?} are so much greater")
-            });
-            attacks.push((
-                format!("{name}, its MAC and its version are as they were{with}"),
-                changes.done(),
-            ));
+            attacks.push((what, changes.done()));
+        };
+        as_it_was(None);
+        for field in fields_beside(&*self.kept, place) {
+            let has = value(now.get(node), &field);
+            let mut balances = vec![
+                has.wrapping_add(newer).wrapping_sub(older),
+                has ^ newer ^ older,
+                newer,
+            ];
+            balances.dedup();
+            for number in balances {
+                as_it_was(Some((&field, number)));
+            }
         }
     }
 
@@ -258,6 +328,86 @@ impl Bench<'_> {
         self.try_all(what, Attack::Tamper, attacks);
     }
 
+    /// Moves a line to another place, or back in time, with a MAC that differs as those of two lines do, or of one at two
+    /// times, that had the same content: so that what follows from the place, or from the version, is the same twice.
+    pub(super) fn equal_contents(&mut self) {
+        let last = self.last();
+        let now = Now::at_rest(&last);
+        let data = last.known.iter().find(|(region, _)| *region == "data");
+        let Some((_, places)) = data.filter(|(_, places)| places.len() > 2) else {
+            return;
+        };
+        let mac = |place: Place, seen: &Seen| {
+            let (at, number) = self.kept.kept_of(place).unwrap_or((place, 0));
+            word_of(seen.lines.get(&at), number)
+        };
+        let put = |to: Place, from: (Place, &Seen), same: [[u8; 8]; 2]| {
+            let mut word = mac(from.0, from.1);
+            same.iter().for_each(|other| xor(&mut word, other));
+            let mut changes = Changes::new(&now);
+            changes.put(to, from.1.lines.get(&from.0).copied());
+            if let Some((at, number)) = self.kept.kept_of(to) {
+                changes.put_word(at, number, word);
+            }
+            changes.done()
+        };
+        let (mut moved, mut replayed) = (Vec::new(), Vec::new());
+        let (first, constant) = (&self.generations[0], places[CONSTANT as usize]);
+        for one in &places[..3] {
+            // Of the constant line it would be a replay.
+            let others = places[..3].iter().filter(|other| **other != constant);
+            for other in others.filter(|other| *other != one) {
+                let (name, of) = (self.name(*one), self.name(*other));
+                let what = format!("{name} becomes {of}, its MAC by as much as theirs differed");
+                let same = [mac(*one, first), mac(*other, first)];
+                moved.push((what, put(*one, (*other, &last), same)));
+            }
+        }
+        for one in places[..3].iter().filter(|one| **one != constant) {
+            for old in &self.generations[..self.generations.len() - 1] {
+                let (name, of) = (self.name(*one), self.name(constant));
+                let what =
+                    format!("{name} is as it was, its MAC by as much as that of {of} differs");
+                let same = [mac(constant, old), mac(constant, &last)];
+                replayed.push((what, put(*one, (*one, old), same)));
+            }
+        }
+        let what = "differences of MACs of equal contents".to_owned();
+        self.try_all(what.clone(), Attack::Splice, moved);
+        self.try_all(what, Attack::Replay, replayed);
+    }
+
+    /// Inverts a bit of each word of a line with each bit of its MAC.
+    pub(super) fn bits_of_both(&mut self) {
+        let last = self.last();
+        let data = last.known.iter().find(|(region, _)| *region == "data");
+        let Some((place, (at, number))) =
+            data.and_then(|(_, places)| Some((places[0], self.kept.kept_of(places[0])?)))
+        else {
+            return;
+        };
+        let now = Now::at_rest(&last);
+        let (line, beside) = last.lines[&place];
+        let mut attacks = Vec::new();
+        for word in 0..LINE_BYTES / 8 {
+            for bit in 0..64 {
+                let mut changed = line;
+                let of_line = 64 * word + 9 * word;
+                changed[of_line / 8] ^= 1 << (of_line % 8);
+                let mut mac = word_of(last.lines.get(&at), number);
+                mac[bit / 8] ^= 1 << (bit % 8);
+                let mut changes = Changes::new(&now);
+                changes.put(place, Some((changed, beside)));
+                changes.put_word(at, number, mac);
+                let name = self.name(place);
+                let what = format!("bit {of_line} of {name} and bit {bit} of its MAC are inverted");
+                attacks.push((what, changes.done()));
+            }
+        }
+        let what = "a bit of each word with each bit of the MAC".to_owned();
+        self.try_all(what, Attack::Tamper, attacks);
+    }
+
     /// Puts back a line and its MAC when 1, 2, 4 .. writes of it have followed, so that numbers of few bits come round.
     pub(super) fn later_versions(&mut self) {
         let line = 0;
@@ -278,7 +428,7 @@ impl Bench<'_> {
             } else {
                 times
             };
-            let writes = times.map(|time| (line, content(line, time + 1)));
+            let writes = times.map(|time| (line, self.content(line, time + 1)));
             let writes: Vec<(u64, Line)> = writes.collect();
             if !matches!(caught(|| self.live(&writes)), Ok(true)) {
                 break;

@@ -90,7 +90,9 @@ struct Bench<'s> {
     rows: Vec<EnumeratedAttacks>,
 }
 
-/// The content that `line` gets the `time`th time.
+/// The line that always gets the same content, where lines lie at their own places.
+const CONSTANT: u64 = 1;
+
 fn content(line: u64, time: u64) -> Line {
     let mut content = ZERO_LINE;
     for (word, bytes) in (0..).zip(content.as_chunks_mut::<8>().0) {
@@ -143,10 +145,13 @@ impl<'s> Bench<'s> {
             }];
         }
         self.bits();
+        self.words();
         self.pairs_of_places();
         self.pairs_of_regions();
         self.replays();
         self.differences();
+        self.equal_contents();
+        self.bits_of_both();
         self.later_versions();
         self.rows
     }
@@ -160,12 +165,24 @@ impl<'s> Bench<'s> {
     fn write_generations(&mut self) {
         for time in 1..=GENERATIONS {
             let lines: Vec<u64> = self.lines.keys().copied().collect();
-            let writes = lines.into_iter().map(|line| (line, content(line, time)));
+            let writes = lines
+                .into_iter()
+                .map(|line| (line, self.content(line, time)));
             if !self.live(&writes.collect::<Vec<_>>()) {
                 self.generations.clear();
                 return;
             }
             self.generations.push(self.see());
+        }
+    }
+
+    /// The content that `line` gets the `time`th time. Where equal contents do not share a place, all lines get the same
+    /// the first time, and one line always.
+    fn content(&self, line: u64, time: u64) -> Line {
+        let is_same = time == 1 || line == CONSTANT;
+        match is_same && self.home_of(line).is_some() {
+            true => content(0, 1),
+            false => content(line, time),
         }
     }
 

@@ -25,7 +25,7 @@ keys! {
     CRASH_CACHED: u64 = int("pages.crash_cached", (0, 1 << 20), 0),
         Source("for the crash explorer"),
         "Lines that the processor's caches hold for each core in a run of `crash`; 0 for what its seed draws";
-    CRASH_ENDURED: u64 = int("pages.crash_endured", (0, 1 << 32), 0),
+    CRASH_ENDURED: u64 = int("pages.crash_endured", (0, 1 << 20), 0),
         Source("for the crash explorer"),
         "Write requests of a life without a clock beside a run of `crash`, most of them of one line";
     PROGRAMS_SKEW: u64 = int("pages.programs_skew", (0, 1 << 20), 110),
