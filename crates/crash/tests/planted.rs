@@ -8,9 +8,9 @@ use sardonyx_workload::DurabilityKind;
 
 use crate::small_runs::{Small, explored, on};
 
-fn tested(design: &str) -> SelfTest {
+fn trial(design: &str) -> Trial {
     let stack = Stack::named(design).expect("a design");
-    let trial = Trial {
+    Trial {
         machine: "sca".into(),
         design: design.into(),
         program: "queue".into(),
@@ -21,8 +21,11 @@ fn tested(design: &str) -> SelfTest {
             ..Options::default()
         },
         ..Trial::default()
-    };
-    let tested = trial.self_test(&|_, _| true).expect("a design");
+    }
+}
+
+fn tested(design: &str) -> SelfTest {
+    let tested = trial(design).self_test(&|_, _| true).expect("a design");
     tested.expect("nobody ends it")
 }
 
@@ -94,6 +97,17 @@ fn nothing_is_planted_into_a_design_that_is_broken_itself() {
     let tested = tested("no-atomicity");
     assert_eq!(tested.itself.as_deref(), Some("unrecoverable"));
     assert!(tested.caught.is_empty() && tested.missed.is_empty());
+}
+
+#[test]
+fn a_run_in_which_an_honest_line_is_refused_is_broken_and_no_error() {
+    know_planted_faults();
+    let answer = trial("sca@sgx-sound!guard-write-unheard").answer(&|_, _| true);
+    let answer = answer.expect("a verdict").expect("nobody ends it");
+    let answer = serde_json::to_value(&answer).expect("JSON");
+    assert_eq!(answer["verdict"], "broken");
+    let told = answer["violations"].to_string();
+    assert!(told.contains("is not authentic"), "{told}");
 }
 
 #[test]

@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
 use sardonyx_base::random::mix;
 
 use super::life::UntimedLife;
 use super::{Crowded, Looked, content};
 use crate::history::History;
+use crate::pads::{self, Held};
+use crate::words::numbers;
 use sardonyx::controller::layers::Guarantee;
 use sardonyx::controller::logging::fwb;
 use sardonyx::controller::mapping::places::least_lines;
 use sardonyx::controller::{Controller, Write};
-use sardonyx::line::{Line, Logical, Persist};
+use sardonyx::line::{Line, Logical, Persist, Place};
 use sardonyx::medium::image::Image;
 use sardonyx::medium::layout::Layout;
 use sardonyx::medium::near;
@@ -43,6 +46,9 @@ struct Endurance<'h> {
     /// The core of the transaction under way, and the lines that it has changed, as they were before.
     under_way: Option<(u32, BTreeMap<Logical, Line>)>,
     transactions: u64,
+    encrypted: Held,
+    /// The first word of each content, by its place and by that of its pad.
+    covered: FxHashMap<(Place, u64), u64>,
 }
 
 impl History {
@@ -52,9 +58,12 @@ impl History {
     pub fn endured(&self, writes: u64, looked: &Looked) -> Option<(Crowded, u64)> {
         let settings = self.with_room();
         let lines = least_lines(LINES, &settings);
-        let controller = self.stack.build(&settings, &mut Layout::new(lines));
+        let mut layout = Layout::new(lines);
+        let controller = self.stack.build(&settings, &mut layout);
         let mut endurance = Endurance {
             history: self,
+            encrypted: Held::from_stack(&layout, &self.stack, &settings),
+            covered: FxHashMap::default(),
             settings,
             lines,
             life: UntimedLife::recovered(controller, Image::sparse()),
@@ -149,14 +158,28 @@ impl Endurance<'_> {
         }
         self.commit();
         self.life.flush();
-        if let Some(full) = self.full() {
-            return Some(full);
+        if let Some(wrong) = self.full().or_else(|| self.given_away()) {
+            return Some(wrong);
         }
         self.life.untimed.settle();
         let image = self.life.untimed.image().copy();
         self.recovered(image)
             .misread(&self.held)
             .map(Crowded::Misread)
+    }
+
+    /// The place of a pad that covers two contents, of which one is of this part. Words that keep their ciphertext are not
+    /// looked at.
+    fn given_away(&mut self) -> Option<Crowded> {
+        let written = pads::written(&self.life.untimed, 0, &self.encrypted).into_iter();
+        let mut all =
+            written.filter(|one| one.keeps.is_none() && one.carries(0) && one.pad[0] != 0);
+        let again = all.find(|one| {
+            let content = numbers(&one.plain)[0];
+            let before = self.covered.insert((one.place, one.pad[0]), content);
+            before.is_some_and(|before| before != content)
+        });
+        again.map(|one| Crowded::Padded(one.place))
     }
 
     fn recovered(&self, image: Image) -> UntimedLife {

@@ -23,7 +23,7 @@ use sardonyx::controller::logging::fwb::LINES;
 use sardonyx::controller::mapping::DUPLICATE;
 use sardonyx::controller::mapping::places::RETIRED;
 use sardonyx::exhausted::Exhausted;
-use sardonyx::line::{Line, Logical, ZERO_LINE};
+use sardonyx::line::{Line, Logical, Place, ZERO_LINE};
 use sardonyx::settings::{Pressure, Settings, Value};
 
 /// Lines of a circular log that no probe fills.
@@ -47,6 +47,8 @@ pub struct Looked {
 /// A failure where a medium or a log has just enough room.
 pub enum Crowded {
     Misread(Logical),
+    /// A pad covers two contents of this place.
+    Padded(Place),
     /// The design says that there is no room.
     Full(Exhausted),
 }

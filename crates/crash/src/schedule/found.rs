@@ -103,6 +103,10 @@ impl PlanFound {
     pub fn failed(&mut self, number: usize, index: usize, run: Run, error: HistoryError) {
         match error {
             HistoryError::Broken(what) => self.ended(number, index, run, &what),
+            // Nobody has changed the medium, and programs know what they have written.
+            HistoryError::Run(error @ (RunError::NotAuthentic { .. } | RunError::Wrong { .. })) => {
+                self.ended(number, index, run, &error.to_string())
+            }
             // A design that has room in the first pass needs no more in the others.
             HistoryError::Run(error @ RunError::Exhausted { why, .. })
                 if index > 0 && why.key.is_none() =>

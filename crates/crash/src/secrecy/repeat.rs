@@ -340,6 +340,13 @@ pub(crate) fn endured(history: &History, looked: &Looked) -> Option<Violation> {
 fn crowded(wrong: Crowded, because: &str, room: &str) -> Violation {
     match wrong {
         Crowded::Misread(line) => misread(line, because),
+        Crowded::Padded(place) => {
+            let what = format!("{because}, a pad of place {} covers two contents", place.0);
+            Violation {
+                place: Some(place),
+                ..Violation::new(Kind::PadReused, 0, what)
+            }
+        }
         Crowded::Full(why) => Violation::new(Kind::RunEnded, 0, format!("no room {room}: {why}")),
     }
 }

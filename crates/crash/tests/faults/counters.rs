@@ -2,7 +2,7 @@
 
 use crate::fault::{Fault, rows};
 use crate::own_counters::{Slip, own};
-use crate::plans::{BEYOND_32, BEYOND_56, SHARED};
+use crate::plans::{BEYOND_32, BEYOND_56, ENDURED, SHARED};
 
 pub const FAULTS: &[Fault] = rows! { "identity+*", SHARED;
     "counter-of-content" own(CounterOfContent)
@@ -44,6 +44,10 @@ pub const FAULTS: &[Fault] = rows! { "identity+*", SHARED;
 pub const GREAT: &[Fault] = rows! { "identity+*", BEYOND_32;
     "counter-carry-lost" own(CounterCarryLost)
         "The global counter does not carry beyond its low 32 bits." [Cuts: PadReused, Requests: PadReused]
+};
+pub const LATE: &[Fault] = rows! { "identity+*", ENDURED;
+    "counter-again-late" own(CounterAgainLate)
+        "One counter in 30,000 is drawn twice." [Requests: PadReused]
 };
 pub const GREATEST: &[Fault] = rows! { "identity+*", BEYOND_56;
     "counter-carry-56" own(CounterCarry56)

@@ -150,7 +150,7 @@ macro_rules! groups {
 
 groups! {
     pads: &[pads::FAULTS], &[];
-    counters: &[counters::FAULTS, counters::GREAT, counters::GREATEST], &[];
+    counters: &[counters::FAULTS, counters::GREAT, counters::GREATEST, counters::LATE], &[];
     contents: &[contents::FAULTS], &[];
     beside: &[beside::FAULTS, beside::WORDWISE, beside::WORDWISE_GREAT], &[];
     dedup: &[dedup::SOUND, dedup::ON_DEMAND, dedup::KEEPING], &[dedup::RARE];

@@ -26,7 +26,7 @@ slips! {
         CounterOfContent, MarkNotAwaited, MarkForgotten, SiblingsForgotten,
         SiblingsForgottenInFlight, CounterBeforeData, PairNotGrouped, PairNotGroupedOnMiss,
         PairSkippedInFlight, PairCleansNext, WriteBackNotAwaited, WriteBackForgotten,
-        FlushForgotten, StaleCounterRead, CounterStored16, CounterStored56, CounterLine32,
+        FlushForgotten, StaleCounterRead, CounterStored16, CounterStored56, CounterLine32, CounterAgainLate,
     }
 }
 
@@ -118,6 +118,7 @@ impl Own {
         match self.slip {
             Slip::MarkNotAwaited => next.at = Step::PAST,
             Slip::CounterCarryLost => next.value &= 0xffff_ffff,
+            Slip::CounterAgainLate if next.value.is_multiple_of(30_000) => next.value -= 1,
             Slip::CounterCarry56 => next.value &= (1 << 56) - 1,
             Slip::CounterOfContent if data[0] & 1 == 1 => next = self.global.next(plan),
             _ => {}

@@ -168,6 +168,13 @@ pub const BEYOND_56: Plan = Plan {
     ..SMALL
 };
 
+/// With a life of 70,000 writes without a clock.
+pub const ENDURED: Plan = Plan {
+    settings: &[("pages.crash_endured", "70000")],
+    cuts: 20,
+    ..SMALL
+};
+
 /// Counters of lines come to 2^16, from eight below.
 pub const WORDS_BEYOND_16: Plan = Plan {
     settings: &[

@@ -272,6 +272,91 @@ impl Bench<'_> {
         }
     }
 
+    /// Puts back all that vouches for a line up to some level of the tree, and in the node above a part of it, with another
+    /// part of that node changed so that their exclusive or stays, or their sum.
+    pub(super) fn balanced_nodes(&mut self) {
+        let last = self.last();
+        let now = Now::at_rest(&last);
+        let old = self.generations[self.generations.len() - 2].clone();
+        let mut attacks = Vec::new();
+        for (_, places) in &last.known {
+            let place = places[0];
+            let levels = (0..).map_while(|level| self.kept.over(place, level));
+            let levels: Vec<Place> = levels.collect();
+            for (level, node) in levels.iter().enumerate() {
+                let [after, before] = [&last, &old].map(|seen| {
+                    let line = seen.lines.get(node).map_or(ZERO_LINE, |(line, _)| *line);
+                    std::array::from_fn::<u64, 8, _>(|at| number_in(&line, at))
+                });
+                for (one, other) in pairs(8).flat_map(|(one, other)| [(one, other), (other, one)]) {
+                    if after[one] == before[one] {
+                        continue;
+                    }
+                    let less = after[one].wrapping_sub(before[one]);
+                    let both = after[one] ^ before[one];
+                    for number in [after[other].wrapping_add(less), after[other] ^ both] {
+                        let mut changes = Changes::new(&now);
+                        self.put_back(&mut changes, place, &old, (true, true));
+                        for below in &levels[..level] {
+                            changes.put(*below, old.lines.get(below).copied());
+                        }
+                        changes.put_word(*node, one, before[one].to_le_bytes());
+                        changes.put_word(*node, other, number.to_le_bytes());
+                        let what = format!(
+                            "{} and levels 0 to {level} are as they were, of the last word {one} alone, and word {other} is {number:#x}",
+                            self.name(place)
+                        );
+                        attacks.push((what, changes.done()));
+                    }
+                }
+            }
+        }
+        let what = "parts of nodes of an earlier state, balanced".to_owned();
+        self.try_all(what, Attack::Replay, attacks);
+    }
+
+    /// Has any two lines of versions change places, and takes away the lines of data that have no version then.
+    pub(super) fn pairs_of_leaves(&mut self) {
+        let last = self.last();
+        let now = Now::at_rest(&last);
+        let data = last.known.iter().find(|(region, _)| *region == "data");
+        let Some((_, places)) = data else { return };
+        let zero = (ZERO_LINE, None);
+        let leaf = |place: &Place| self.kept.version_of(*place).map(|(leaf, _)| leaf);
+        let mut leaves: Vec<Place> = places.iter().filter_map(leaf).collect();
+        leaves.dedup();
+        let mut attacks = Vec::new();
+        for (one, other) in pairs(leaves.len()).map(|(one, other)| (leaves[one], leaves[other])) {
+            let mut changes = Changes::new(&now);
+            changes.put(one, now.get(other).copied());
+            changes.put(other, now.get(one).copied());
+            for place in places {
+                let Some((leaf, bits)) = self.kept.version_of(*place) else {
+                    continue;
+                };
+                let from = match leaf {
+                    _ if leaf == one => other,
+                    _ if leaf == other => one,
+                    _ => continue,
+                };
+                if number_of(&now.get(from).unwrap_or(&zero).0, &bits) == 0 {
+                    changes.put(*place, None);
+                    if let Some((at, number)) = self.kept.kept_of(*place) {
+                        changes.put_word(at, number, [0; 8]);
+                    }
+                }
+            }
+            let what = format!(
+                "{} and {} change places, and lines without a version are gone",
+                self.name(one),
+                self.name(other)
+            );
+            attacks.push((what, changes.done()));
+        }
+        let what = format!("all pairs of {} lines of versions", leaves.len());
+        self.try_all(what, Attack::Splice, attacks);
+    }
+
     /// Changes a line by the difference of others, and its MAC by that of theirs: of one line at two times, of two lines
     /// at one time, and of two lines at two times, in which all that does not hang on the content is there twice.
     pub(super) fn differences(&mut self) {

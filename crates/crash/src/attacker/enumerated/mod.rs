@@ -118,7 +118,8 @@ impl<'s> Bench<'s> {
         ) {
             (layout, bits) = (build(PLACE_BITS.0), PLACE_BITS.0);
         }
-        let lines = (0..bits).map(|bit| 1 << bit);
+        // One in two of them is at the second place of eight, so that leaves of a tree differ though their sums are equal.
+        let lines = (0..bits).map(|bit| 1 << bit | u64::from(bit > 3 && bit % 2 == 0));
         Some(Bench {
             kept: stack.power_fail(&settings, &layout)?,
             promises: stack.integrity.promises,
@@ -149,6 +150,8 @@ impl<'s> Bench<'s> {
         self.pairs_of_places();
         self.pairs_of_regions();
         self.replays();
+        self.balanced_nodes();
+        self.pairs_of_leaves();
         self.differences();
         self.equal_contents();
         self.bits_of_both();
