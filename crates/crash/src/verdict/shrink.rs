@@ -15,7 +15,7 @@ use sardonyx::line::Class;
 use sardonyx::plan::script::{Script, Scripting};
 
 const MOST_RUNS: u64 = 160;
-/// After this many cuts no further run begins.
+/// After this many cuts, of later lives too, nothing more is tried.
 const MOST_CUTS: u64 = 150_000;
 /// A story names at most this many evictions, delays and pauses one by one.
 const MOST_TOLD: usize = 12;
@@ -174,16 +174,23 @@ fn first(
     let mut checker = Checker::new(history, &question.options, &later_lives::live);
     checker.unpaced();
     checker.look();
+    let before = spent.cuts;
     for _ in 1..history.positions() {
+        let covered = &checker.explored.covered;
+        spent.cuts = before + covered.cuts + covered.recovery_cuts;
         if let Some(found) = is_that(&checker.explored.tally) {
-            spent.cuts += checker.explored.covered.cuts + checker.explored.covered.recovery_cuts;
             return Some(found);
+        }
+        // All positions of all later lives of one run may be millions.
+        if spent.cuts >= MOST_CUTS {
+            return None;
         }
         // Another violation of the kind came first. A tally keeps only the first, so it would hide ours.
         checker.explored.tally.kinds.remove(&kind);
         checker.step();
     }
-    spent.cuts += checker.explored.covered.cuts + checker.explored.covered.recovery_cuts;
+    let covered = &checker.explored.covered;
+    spent.cuts = before + covered.cuts + covered.recovery_cuts;
     is_that(&checker.explored.tally).or_else(|| {
         let mut explored = ExploredCuts::default();
         whole_run(history, &question.options).add_to(&mut explored);
