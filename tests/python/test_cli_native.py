@@ -189,7 +189,7 @@ def test_doubtful_means_are_said_on_the_terminal_in_json_and_in_the_report(tmp_p
         "burst": "10.0 % of the writes come in bursts",
         "few": "300 writes are too few for a mean",
     }
-    compare = ("compare", *names, "--designs", "baseline,esd")
+    compare = ("compare", *names, "--designs", "baseline,esd", "--notes")
     ended = sardonyx(*compare, "--out", "out", where=tmp_path)
     shown = " ".join(ended.stdout.split())
     page = (tmp_path / "out/report.html").read_text()

@@ -38,3 +38,29 @@ fn what_commits_out_of_place_is_whole_at_every_cut() {
     }
     assert!(collected > 200, "{collected}");
 }
+
+/// A store outside of any transaction outlives what the log of a commit before it, or of a life before, puts back.
+#[test]
+fn stores_between_transactions_outlive_what_logs_put_back() {
+    let few: &[(&str, &str)] = &[
+        ("medium.queues.writes", "4"),
+        ("medium.queues.counter_writes", "4"),
+        ("medium.queues.high_watermark", "3"),
+        ("medium.queues.low_watermark", "1"),
+    ];
+    for design in ["silo", "lad", "fwb", "morlog", "hoop", "proteus", "hw-log"] {
+        let small = Small {
+            sets: few,
+            program: "swap-and-store",
+            cores: 2,
+            transactions: 12,
+            ..Small::BTREE
+        };
+        let history = small.run(design);
+        let options = Options {
+            recovery_cuts: 64,
+            ..on(Platform::Adr)
+        };
+        assert_holds(&history, &explored(&history, &options));
+    }
+}

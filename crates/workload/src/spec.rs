@@ -71,6 +71,9 @@ impl Workload {
 
     /// Runs transaction `number`, the first being 1.
     pub fn transaction(&self, number: u64, memory: &mut dyn PersistentMemory) {
+        if self.program.is_store(number) {
+            return self.durability.store(number, memory);
+        }
         let mut transaction = self.durability.begin(number, memory);
         transaction.compute(OPERATION);
         self.program.apply(number, &mut *transaction);

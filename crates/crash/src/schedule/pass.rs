@@ -15,6 +15,8 @@ const ACCOUNTS: &str = "shared-accounts";
 const QUEUE: &str = "shared-queue";
 /// The workload that takes no place after its first transactions, which the plan of every mapping includes.
 pub(crate) const SWAPS: &str = "array-swap";
+/// The workload that stores outside of transactions, which the plan of every hardware log includes.
+const STORES: &str = "swap-and-store";
 /// The number of items of a shared structure, so few that cores meet.
 pub(crate) const MEETING: u64 = 6;
 
@@ -275,6 +277,10 @@ pub(crate) fn passes(
     passes.extend((0..limits).map(|number| at_limits(number).at_limits(number)));
     if mapping.gives_places {
         passes.push(Pass::for_program(program).stride(ODD).full());
+    }
+    if logged {
+        passes.push(Pass::for_program(STORES).stride(ODD));
+        passes.push(several(Pass::relaxed(STORES).cache_lines(8)));
     }
     if cores != Some(1) {
         passes.extend(together());

@@ -68,6 +68,21 @@ impl Durability for Hardware {
         })
     }
 
+    /// Stores the number outside of any transaction: one word, so that it is there or not.
+    fn store(&self, number: u64, memory: &mut dyn PersistentMemory) {
+        let mark = |phase| Mark {
+            transaction: number,
+            phase,
+        };
+        memory.mark(mark(Phase::Begin));
+        memory.mark(mark(Phase::Committing));
+        memory.store_counter_atomic(self.done, &number.to_le_bytes());
+        memory.flush(self.done - self.done % LINE);
+        memory.fence();
+        memory.mark(mark(Phase::Committed));
+        memory.unlock();
+    }
+
     fn recover(
         &self,
         memory: &mut dyn PersistentMemory,

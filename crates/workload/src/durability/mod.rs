@@ -27,6 +27,11 @@ pub trait Durability: Send {
         memory: &'m mut dyn PersistentMemory,
     ) -> Box<dyn Transaction + 'm>;
 
+    /// Makes transaction `number` visible, which changes nothing else. By default it is one like the others.
+    fn store(&self, number: u64, memory: &mut dyn PersistentMemory) {
+        self.begin(number, memory).commit();
+    }
+
     /// Rolls back what was under way in a `region` when the power was cut. Knows nothing but the
     /// bytes; may be cut short and run again.
     ///

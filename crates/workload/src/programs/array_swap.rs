@@ -11,17 +11,34 @@ pub const PROGRAM: ProgramFile = ProgramFile {
     name: "array-swap",
     line: "swaps two items of an array",
     least_bytes: 0,
-    build: |spec, heap| {
-        let items = (spec.footprint / spec.item_bytes).max(2);
-        let heap = Heap::new(heap, items * spec.item_bytes);
-        (heap, Box::new(ArraySwap { spec, heap, items }))
-    },
+    build: |spec, heap| build(spec, heap, false),
 };
+
+/// The same, with durable stores between the swaps that belong to no transaction.
+pub const AND_STORE: ProgramFile = ProgramFile {
+    name: "swap-and-store",
+    line: "swaps two items of an array; every third time stores one word outside of any transaction",
+    build: |spec, heap| build(spec, heap, true),
+    ..PROGRAM
+};
+
+fn build(spec: ProgramSpec, heap: u64, stores: bool) -> (Heap, Box<dyn Program>) {
+    let items = (spec.footprint / spec.item_bytes).max(2);
+    let heap = Heap::new(heap, items * spec.item_bytes);
+    let swap = ArraySwap {
+        spec,
+        heap,
+        items,
+        stores,
+    };
+    (heap, Box::new(swap))
+}
 
 struct ArraySwap {
     spec: ProgramSpec,
     heap: Heap,
     items: u64,
+    stores: bool,
 }
 
 impl ArraySwap {
@@ -48,6 +65,10 @@ impl Program for ArraySwap {
         memory.load(b, &mut second);
         memory.store(a, &second);
         memory.store(b, &first);
+    }
+
+    fn is_store(&self, number: u64) -> bool {
+        self.stores && number.is_multiple_of(3)
     }
 
     fn check(&self, memory: &mut dyn Bytes) -> Result<(), Fault> {

@@ -9,11 +9,11 @@ use super::{Bytes, COUNTER_SPAN, Fault, Numbers, ProgramSpec};
 use sardonyx::line::LINE_BYTES;
 
 macro_rules! programs {
-    ($list:ident: $($file:ident)*) => {
+    ($list:ident: $($file:ident)* $(; $more:expr)?) => {
         $(mod $file;)*
 
         /// Every program of its kind.
-        pub(super) static $list: &[ProgramFile] = &[$($file::PROGRAM),*];
+        pub(super) static $list: &[ProgramFile] = &[$($file::PROGRAM),* $(, $more)?];
     };
 }
 
@@ -26,6 +26,7 @@ programs! { PROGRAMS:
     chain_queue
     bplus_tree
     duplicates
+    ; array_swap::AND_STORE
 }
 
 // Those of which all cores have one together.
@@ -43,6 +44,11 @@ pub trait Program: Send {
     /// Does what transaction `number` does, the first being 1: loads, stores and computes, as if
     /// power never failed.
     fn apply(&self, number: u64, memory: &mut dyn Bytes);
+
+    /// Whether transaction `number` is none: one durable store, of its number.
+    fn is_store(&self, _number: u64) -> bool {
+        false
+    }
 
     /// The locks that a transaction takes if other cores run the same program: one for everything that it will touch,
     /// in an order that all cores keep to.

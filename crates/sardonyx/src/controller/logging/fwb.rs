@@ -426,7 +426,9 @@ impl<R: Outlasting> Layer for Fwb<R> {
                 if let Some(drained) = &mut self.drained {
                     drained.insert(write.at);
                 }
-                return self.below.write(write, plan);
+                // Entries that are given up count until the registers say so.
+                let gate = plan.both(write.gate, self.window.free);
+                return self.below.write(Write { gate, ..write }, plan);
             }
         };
         self.walk_if_due(plan);

@@ -311,7 +311,10 @@ impl<P: Outliving> Layer for Silo<P> {
 
     fn write(&mut self, write: Write<Logical>, plan: &mut Plan) -> Stored {
         let Some(logged) = self.logged.get_mut(&write.at) else {
-            return self.below.write(write, plan);
+            // Recovery writes what commits left, and what a cut found, until their registers are cleared.
+            let cleared = plan.both(self.cleared, self.owners.buckets.ready);
+            let gate = plan.both(write.gate, cleared);
+            return self.below.write(Write { gate, ..write }, plan);
         };
         if !plan.is_past(logged.held) {
             plan.exercise(&HELD_BACK);

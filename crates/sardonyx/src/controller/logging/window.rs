@@ -90,7 +90,7 @@ pub struct Window<R> {
     /// The step after which all entries so far outlast a cut.
     pub durable: Step,
     /// The step after which the place of the next entry may be written.
-    free: Step,
+    pub free: Step,
     /// The lines of data.
     pub known: BTreeMap<Logical, KnownLine>,
     /// Transactions under way.
