@@ -247,7 +247,7 @@ def test_a_program_without_a_command_hears_the_command(tmp_path: Path) -> None:
 
 def test_every_program_and_mutant_is_listed() -> None:
     known = json.loads(_core.programs())
-    assert len(known["programs"]) == 8 and len(known["mutants"]) >= 10
+    assert len(known["programs"]) == 9 and len(known["mutants"]) >= 10
     assert _core.guarantee("fca") == "every line"
 
 

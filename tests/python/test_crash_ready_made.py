@@ -82,10 +82,10 @@ def cluster(place: Path) -> str:
 def program(name: str, place: Path, made: Path) -> tuple[list[str], list[str]]:
     """Options, and a program that syncs all that it promises, in a folder that it may prepare."""
     if name in LIBRARIES:
-        words = [store(name, made), str(place)]
+        puts = [store(name, made), str(place)]
         if name == "lmdb":  # what a cut leaves of one that is being made it never opens again
-            subprocess.run([*words, "made"], check=True)
-        return [], words
+            subprocess.run([*puts, "made"], check=True)
+        return [], puts
     if name == "redis":
         where = place.parent / "s"
         ask = f"redis-cli -s {where}"
