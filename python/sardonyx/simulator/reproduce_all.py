@@ -96,7 +96,7 @@ def parts(asked: Reproduce) -> list[Part]:
         paper("recam", "ReCAM", 30, 4, **sample),
         paper("integrity", "Integrity", 60, 5),
         paper("compositions", "Which stacks survive", 60, 8),
-        paper("field", "The field: logs, deduplications, integrity", 60, 12, **sample),
+        paper("field", "The field: logs, deduplications, integrity", 150, 15, **sample),
     ]
     for machine in ("cxl", "optane"):
         given = {"machine": machine, **({"requests": 5000} if asked.quick else {})}

@@ -46,6 +46,8 @@ COUNTED = {
     "write_latency": "mean_write_latency_ns",
     "read_latency": "mean_read_latency_ns",
 }
+#: Not drawn: where MACs lie and what a tree stands over, since each scheme rules others' ways out.
+SETTLED = (("integrity.mac_place", "region"), ("integrity.leaves", "own-versions"))
 #: What a design adds to a tree that is written back and keeps nothing for a recovery.
 WRITTEN_BACK = "sca@sgx"
 
@@ -116,7 +118,7 @@ QUICK = Scale(
     short=SHORT,
 )
 CELL = replace(QUICK, footprint=4 * MB, records=4_000)
-#: 100 cells take some 70 minutes of a processor.
+#: A cell takes two minutes of a processor.
 CELLS, QUICK_CELLS = 100, 10
 
 
@@ -398,8 +400,16 @@ def sampled(asked: Asked) -> Sampled:
         count, share = _core.warmup(asked.warmup or f"{100 * float(values['warmup']):.0f}%")
         return replace(drawn, settings=Settings(asked.machine, keys, count, warmup_share=share))
 
-    workloads = (*PROGRAMS, *recorded(CELL))
-    return replace(of, runs=runs, workloads=workloads, cells=CELLS, quick_cells=QUICK_CELLS)
+    given = {key for key, _ in of.overrides}
+    settled = [(key, value) for key, value in SETTLED if key not in given]
+    return replace(
+        of,
+        runs=runs,
+        workloads=(*PROGRAMS, *recorded(CELL)),
+        overrides=(*of.overrides, *settled),
+        cells=CELLS,
+        quick_cells=QUICK_CELLS,
+    )
 
 
 class Field:
