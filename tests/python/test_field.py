@@ -31,6 +31,13 @@ def test_every_headline_is_of_designs_that_run() -> None:
             assert {trace for trace, other in ran if other == design} == workloads
 
 
+def test_what_was_not_cut_does_not_survive() -> None:
+    assert field._survives([]).ours == "not cut"
+    assert field._survives([{"error": "why"}, {"cuts": 0, "lost_cuts": 0}]).ours == "not cut"
+    partly = field._survives([{"error": "why"}, {"cuts": 9, "lost_cuts": 0}])
+    assert (partly.ours, partly.evidence) == ("survives", "9 cuts of 1 of 2 programs")
+
+
 def of(trace: str, design: str, **metrics: float) -> Run:
     return Run(trace, design, "sca", 1, {}, metrics=dict(metrics))
 

@@ -300,13 +300,14 @@ def _tried(
 
 
 def _survives(tried: Sequence[Mapping[str, Any]]) -> Cell:
-    whole = [one for one in tried if "error" not in one]
+    whole = [one for one in tried if one.get("cuts")]
     if not whole:
-        return Cell(None, "not cut", str(tried[0]["error"]) if tried else "", {}, {})
+        return Cell(None, "not cut", str(tried[0].get("error", "")) if tried else "", {}, {})
     lost = sum(bool(one["lost_cuts"]) for one in whole)
     cuts = sum(int(one["cuts"]) for one in whole)
     words = f"lost in {lost} of {len(whole)} programs" if lost else "survives"
-    return Cell(None, words, f"{cuts:,} cuts", {"cuts": cuts}, {})
+    evidence = f"{cuts:,} cuts of {len(whole)} of {len(tried)} programs"
+    return Cell(None, words, evidence, {"cuts": cuts}, {})
 
 
 def _cut_cost(run: Run | None) -> Cell:
@@ -431,7 +432,8 @@ class Field:
 
         return Plan(
             Simulations(
-                Settings(asked.machine, asked.overrides, warmup),
+                # A share, since recordings have requests where programs have transactions.
+                Settings(asked.machine, asked.overrides, warmup_share=warmup / scale.transactions),
                 [*points(scale), *drained(scale)],
             ),
             f"Programs of {scale.footprint // KB} KB and items of 64 bytes, "
