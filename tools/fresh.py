@@ -3,7 +3,8 @@
 ``python tools/fresh.py [SUITE..]`` makes each root with debootstrap (once, in ``target/fresh``),
 copies it, puts a clone of this repository's HEAD and nothing but what the README names into the
 copy, and runs ``make run`` and ``make test`` there with empty caches. First it looks whether a
-root that lacks everything is told so, a line for each thing. Rust is this machine's. Needs root.
+root that lacks everything is told so, a line for each thing. All roots are tried side by side,
+since one often waits for the network or a single process. Rust is this machine's. Needs root.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -150,13 +152,16 @@ def main() -> int:
         print("fresh.py: needs root and debootstrap; as root: make system-all", file=sys.stderr)
         return 2
     FOLDER.mkdir(parents=True, exist_ok=True)
-    try:
-        for suite in asked.suites:
-            tried(suite, asked.target or ["run", "test"])
-    except Failure as failure:
-        print(f"fresh.py: {failure}", file=sys.stderr)
-        return 1
-    return 0
+    targets = asked.target or ["run", "test"]
+    with ThreadPoolExecutor() as pool:
+        each = [pool.submit(tried, suite, targets) for suite in dict.fromkeys(asked.suites)]
+    failures = [one.exception() for one in each]
+    for failure in failures:
+        if failure is not None and not isinstance(failure, Failure):
+            raise failure
+        if failure is not None:
+            print(f"fresh.py: {failure}", file=sys.stderr)
+    return int(any(failures))
 
 
 if __name__ == "__main__":

@@ -30,6 +30,8 @@ fn no_scheme_misses_any_of_them() {
         ("dewrite-sound+fca@bonsai", &beside),
         ("esd+sca@phoenix", &[]),
         ("esd+sca@star", &[]),
+        ("esd+fca@scue", &[]),
+        ("esd+split@bmf", &counters),
     ] {
         let rows = rows(design, settings);
         let bits = rows

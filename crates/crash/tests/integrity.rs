@@ -60,7 +60,14 @@ fn honest_recoveries_are_believed_at_every_cut_where_versions_are_found_again() 
 
 #[test]
 fn honest_recoveries_are_believed_at_every_cut_of_persisted_levels_and_merged_paths() {
-    believed(&["sca@triad", "esd-sound+fca@triad", "sca@plp", "fca@plp"]);
+    believed(&[
+        "sca@triad",
+        "esd-sound+fca@triad",
+        "sca@plp",
+        "fca@plp",
+        "sca@bmf",
+        "esd-sound+fca@bmf",
+    ]);
 }
 
 fn believed(designs: &[&str]) {
@@ -94,6 +101,8 @@ fn the_attacker_is_noticed_where_a_scheme_promises_it_and_not_where_none_does() 
         ("esd-sound+fca@anubis", NONE),
         ("hw-log/identity+sca@anubis", NONE),
         ("sca@plp", NONE),
+        ("sca@bmf", NONE),
+        ("hw-log/identity+sca@bmf", NONE),
     ];
     for (design, undetected) in sardonyx_property::some(ATTACKED, 4) {
         let found = attacked(design, Platform::Adr, (40, 10));

@@ -69,6 +69,8 @@ fn honest_recoveries_of_a_sound_counter_tree_are_believed_at_every_cut() {
         "esd-sound+fca@phoenix",
         "identity+no-encryption@star",
         "esd-sound+fca@star",
+        "sca@scue",
+        "esd-sound+fca@scue",
     ];
     for design in sardonyx_property::some(&honest, 3) {
         assert_believed(design, &history("btree", design, 2, 3));
@@ -83,6 +85,8 @@ fn honest_recoveries_of_a_sound_counter_tree_are_believed_at_every_cut() {
         ("sca@phoenix", Platform::Eadr),
         ("hw-log/identity+sca@star", Platform::Adr),
         ("sca@star", Platform::Eadr),
+        ("hw-log/identity+sca@scue", Platform::Adr),
+        ("sca@scue", Platform::Eadr),
     ] {
         let found = attacked(design, platform, (60, 0));
         assert_eq!(
@@ -111,6 +115,10 @@ fn the_attacker_of_a_sound_counter_tree_is_noticed() {
         ("sca@star", Platform::Adr),
         ("hw-log/identity+sca@star", Platform::Adr),
         ("sca@star", Platform::Eadr),
+        ("sca@scue", Platform::Adr),
+        ("esd-sound+fca@scue", Platform::Adr),
+        ("hw-log/identity+sca@scue", Platform::Adr),
+        ("sca@scue", Platform::Eadr),
     ];
     for (design, platform) in sardonyx_property::some(&named, 3) {
         let found = attacked(design, platform, (40, 10));
@@ -157,6 +165,16 @@ const ARRANGED: &[(&str, &[(&str, &str)])] = &[
     ),
     ("sca@phoenix", &[BESIDE, WHOLE]),
     ("sca@star", &[BESIDE, ("star.low_bits", "2")]),
+    ("sca@scue", &[BESIDE]),
+    (
+        "identity+split@bmf",
+        &[
+            OVER_COUNTERS,
+            NARROW,
+            ("bmf.roots", "24"),
+            ("bmf.prune_after", "1"),
+        ],
+    ),
     ("esd-sound+fca@triad", &[OVER_COUNTERS]),
     ("identity+split", &[NARROW]),
     ("fca@supermem", &[OVER_COUNTERS, BESIDE, WHOLE]),
@@ -280,6 +298,8 @@ fn what_stays_of_a_line_that_is_written_in_part_is_verified() {
         "sca@anubis-asit",
         "sca@phoenix",
         "sca@star",
+        "sca@scue",
+        "sca@bmf",
     ] {
         let mut layout = Layout::new(640);
         let settings = Settings::default();
@@ -321,6 +341,8 @@ fn honest_recoveries_are_believed_where_all_is_small() {
         ("sca@anubis-asit", "7"),
         ("sca@phoenix", "7"),
         ("sca@star", "7"),
+        ("sca@scue", "7"),
+        ("sca@bmf", "2"),
         ("hw-log/identity+sca@bonsai-lazy-sound", "2"),
     ] {
         let settings = [&[("integrity.minor_bits", bits)], TIGHT].concat();

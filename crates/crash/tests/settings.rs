@@ -102,16 +102,20 @@ impl Case {
         Case {
             machine,
             settings: settings.collect(),
-            spec: ProgramSpec {
-                name: ["queue", "btree"][number as usize % 2].into(),
-                item_bytes: 64,
-                footprint: 4096,
-                transactions: 4,
-                seed: 1,
-                durability: DurabilityKind::on(&stack),
-                ..ProgramSpec::default()
-            },
+            spec: Case::program(number, &stack),
             design,
+        }
+    }
+
+    fn program(number: u64, stack: &Stack) -> ProgramSpec {
+        ProgramSpec {
+            name: ["queue", "btree"][number as usize % 2].into(),
+            item_bytes: 64,
+            footprint: 4096,
+            transactions: 4,
+            seed: 1,
+            durability: DurabilityKind::on(stack),
+            ..ProgramSpec::default()
         }
     }
 
@@ -233,6 +237,21 @@ fn all_answered(cases: u64) {
         .flat_map(|start| wrong(start, (start + TOGETHER).min(first + cases)))
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// A read waits for a queued write, which nothing forces out until the core, a slow one, waits for that read too.
+#[test]
+fn a_line_may_come_before_a_core_that_ran_on_asks_for_it() {
+    let design = "lad@osiris".to_owned();
+    let stack = Stack::named(&design).expect("a stack");
+    let settings = [("core.width", "1"), ("core.clock_ns", "78.748")];
+    let case = Case {
+        machine: "nvmain-a",
+        settings: settings.map(|(key, value)| (key, value.into())).into(),
+        spec: Case::program(0, &stack),
+        design,
+    };
+    case.crash().expect("a run");
 }
 
 #[test]

@@ -8,8 +8,8 @@ use sardonyx_crash::{Cuts, History, HistoryError, Kind, Options, Platform, explo
 use sardonyx_workload::{DurabilityKind, ProgramSpec};
 
 /// Loggings whose transactions are whole over each of the policies.
-pub const LOGGINGS: [&str; 9] = [
-    "none", "hw-log", "easy-pm", "proteus", "silo", "lad", "fwb", "morlog", "hoop",
+pub const LOGGINGS: [&str; 10] = [
+    "none", "hw-log", "easy-pm", "proteus", "silo", "lad", "fwb", "morlog", "hoop", "dolos",
 ];
 /// Where reserve power drains the processor's caches it drains lines of transactions under way, of which no log knows.
 pub const ONLY_ADR: &str = "lad";

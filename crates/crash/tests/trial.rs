@@ -282,8 +282,11 @@ fn mechanisms_have_names_of_their_own_and_layers_have_mechanisms() {
     }
     for layer in &layers {
         let name = layer.about().name;
-        let keeps = matches!(layer, AnyLayer::Mapping(_) | AnyLayer::Logging(_));
-        let is_bare = ["identity", "none"].contains(&name);
+        let keeps = match layer {
+            AnyLayer::Logging(logging) => logging.keeps_log,
+            layer => matches!(layer, AnyLayer::Mapping(_)),
+        };
+        let is_bare = name == "identity";
         assert!(!keeps || is_bare || of(layer).count() > 3, "{name}");
     }
 }
@@ -412,7 +415,7 @@ fn a_medium_over_a_log_is_full_as_well() {
     let design = "hw-log/esd-sound+sca";
     let mut trial = trial("queue", design, 1);
     trial.durability = DurabilityKind::on(&Stack::named(design).unwrap());
-    trial.options.cuts = Cuts::Sample(64);
+    trial.options.cuts = Cuts::Sample(96);
     trial.options.recovery_cuts = 0;
     let told = answer(&trial);
     assert_eq!(told["violations"], serde_json::json!([]));

@@ -119,7 +119,7 @@ fn an_unknown_algorithm_is_refused_with_the_nearest() {
         panic!("there is none");
     };
     assert!(
-        error.contains("did you mean \"pageforge\"? they are none, ksm, pageforge"),
+        error.contains("did you mean \"pageforge\"? they are none, ksm, pageforge, dsa-ksm"),
         "{error}"
     );
 }

@@ -48,6 +48,7 @@ DESIGN_COLOURS = {
     "fwb": "#7a9a01",
     "morlog": "#b03a5b",
     "hoop": "#5b8c2a",
+    "dolos": "#3a5f7d",
 }
 #: Colours of designs that the table does not have, such as compositions.
 _MORE_COLOURS = ("#d9a5c7", "#5f9ea0", "#b5651d", "#6b8e23", "#9370db", "#c71585", "#708090")

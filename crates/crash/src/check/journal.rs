@@ -11,8 +11,8 @@ use crate::platform::Platform;
 use crate::violation::{Kind, Violation};
 use crate::words::numbers;
 use sardonyx::controller::encryption::global_counter::{MARK, SURVIVAL, Survival};
-use sardonyx::controller::layers::Placement;
-use sardonyx::line::{Line, Place, ZERO_LINE};
+use sardonyx::controller::layers::{Guarantee, Placement};
+use sardonyx::line::{Line, Persist, Place, ZERO_LINE};
 use sardonyx::plan::journal::{Domain, Event, MediumWrite};
 use sardonyx::plan::merged;
 
@@ -61,11 +61,14 @@ pub fn pairs(history: &History, platform: Platform) -> Vec<Violation> {
 
 /// Returns the positions at which requests are accepted whose lines, encrypted for them at home, are not accepted yet,
 /// and for which nothing is kept in registers either. A log may put back what such a line was, so that few cuts show it.
+/// Where programs keep a log of their own a write may wait on chip until they ask for its metadata, unless it is
+/// counter-atomic or the design promises every line.
 pub fn acknowledged(history: &History, platform: Platform) -> Vec<Violation> {
     if platform.keeps_stores() || !matches!(history.placement, Placement::Home) {
         return Vec::new();
     }
     let journal = &history.journal;
+    let all = history.keeps_log() || history.guarantee == Guarantee::EveryLine;
     let ready: FxHashMap<u64, u64> = (journal.accepted())
         .map(|(at, write)| (write.order, at))
         .collect();
@@ -74,7 +77,9 @@ pub fn acknowledged(history: &History, platform: Platform) -> Vec<Violation> {
         let Some(request) = journal.request_of(sealed.order) else {
             continue;
         };
-        if journal.handled[request].line.0 == sealed.place.0 {
+        let handled = &journal.handled[request];
+        let counts = all || handled.persist == Persist::CounterAtomic;
+        if counts && handled.line.0 == sealed.place.0 {
             late.insert(request as u32, ready.get(&sealed.order).copied());
         }
     }

@@ -24,12 +24,14 @@ mod own_log;
 mod own_pending;
 mod own_ring;
 mod own_root;
+mod own_slots;
 mod pads;
 mod pending;
 mod plans;
 mod programs;
 mod ring;
 mod roots;
+mod slots;
 mod table;
 mod trees;
 mod vectors;
@@ -159,7 +161,7 @@ groups! {
     indexed: &[indexed::FAULTS], &[];
     log: &[log::OWN], &[log::RARE];
     log_with_counters: &[log::WITH_COUNTERS], &[];
-    log_on_chip: &[pending::FAULTS, pending::SILO, pending::LAD], &[];
+    log_on_chip: &[pending::FAULTS, pending::SILO, pending::LAD, slots::FAULTS], &[];
     log_in_a_ring: &[ring::FWB, ring::MORLOG], &[];
     vectors: &[vectors::FAULTS], &[];
     macs: &[macs::UNNOTICED, macs::BESIDE], &[];
@@ -266,6 +268,7 @@ fn no_fault_is_named_twice_and_no_slip_is_left_out() {
     are_rows(own_log::Slip::ALL, include_str!("log.rs"));
     are_rows(own_pending::Slip::ALL, include_str!("pending.rs"));
     are_rows(own_ring::Slip::ALL, include_str!("ring.rs"));
+    are_rows(own_slots::Slip::ALL, include_str!("slots.rs"));
     are_rows(own_chain::Slip::ALL, include_str!("vectors.rs"));
     are_rows(own_guard::Slip::ALL, include_str!("macs.rs"));
 }

@@ -229,6 +229,7 @@ fn layer<const SLIP: usize>(name: &'static str) -> AnyLayer {
     let like = like.expect("the log that it is like");
     AnyLayer::Logging(Box::leak(Box::new(Logging {
         about: About { name, ..like.about },
+        keeps_log: true,
         lines: |_| 0,
         build: |settings, below, layout| {
             let sealing = Chains::new(Slip::ALL[SLIP], settings, layout);

@@ -148,6 +148,7 @@ fn layer<const SLIP: usize>(name: &'static str) -> AnyLayer {
     let like = like.expect("the log that it is like");
     AnyLayer::Logging(Box::leak(Box::new(Logging {
         about: About { name, ..like.about },
+        keeps_log: true,
         lines,
         build: |settings, below, layout| {
             let first = layout.data_lines() - lines(settings);

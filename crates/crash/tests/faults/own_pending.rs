@@ -103,6 +103,7 @@ fn layer<const SLIP: usize>(name: &'static str, like: &str) -> AnyLayer {
             name,
             ..known.about
         },
+        keeps_log: true,
         lines: |_| 0,
         build,
         guarantee: Guarantee::on_demand,

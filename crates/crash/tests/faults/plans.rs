@@ -91,6 +91,17 @@ pub const LOGGED: Plan = Plan {
     ..SMALL
 };
 
+/// A queue of eight lines before encryption, and short queues below.
+pub const WAITING: Plan = Plan {
+    settings: &[
+        ("medium.queues.writes", "4"),
+        ("medium.queues.high_watermark", "3"),
+        ("medium.queues.low_watermark", "1"),
+        ("dolos.queue", "8"),
+    ],
+    ..SMALL
+};
+
 /// Two cores over a log whose entries wait on chip, where there is room for two or three lines.
 pub const PENDING: Plan = Plan {
     settings: &[

@@ -63,6 +63,8 @@ around! {
 
     RegisterLate of "merkle",
     BonsaiRegisterLate of "bonsai-lazy-sound",
+    ForestRootsLate of "bmf",
+    ScueRegisterLate of "scue",
     CountersRegisterLate of "sgx-sound": {
         const LATE: usize = 8;
     }
@@ -71,15 +73,20 @@ around! {
     BonsaiDumpsIgnored of "bonsai-lazy-sound",
     CountersDumpsIgnored of "sgx-sound",
     StarDumpsIgnored of "star",
+    ScueDumpsIgnored of "scue",
+    ForestDumpsIgnored of "bmf",
     ShadowDumpsIgnored of "anubis-asit": {
         const DUMPS: bool = false;
     }
 
     RegisterInMemory of "merkle",
+    ScueRegisterInMemory of "scue",
+    ForestRootsInMemory of "bmf",
     BonsaiRegisterInMemory of "bonsai": {
         const ON_CHIP: bool = false;
     }
 
+    ForestRootsWrong of "bmf",
     OwnRegisterWrong of "bonsai": {
         const REGISTER_HOLDS: u64 = 20;
     }
@@ -122,6 +129,16 @@ pub const FAULTS: &[Fault] = rows! { "identity+sca@*", SMALL;
         "The register of a tree of counters follows eight acceptances late." [Cuts: NotAuthentic]
     "own-register-wrong" integrity[OwnRegisterWrong]
         "The register of the controller itself is wrong once data have been written again 20 times; that of reserve power is right." [Cuts: NotAuthentic]
+    "scue-register-late" integrity[ScueRegisterLate]
+        "The register of scue follows eight acceptances late." [Cuts: NotAuthentic]
+    "forest-roots-late" integrity[ForestRootsLate]
+        "The roots of bmf follow eight acceptances late." [Cuts: NotAuthentic]
+    "forest-roots-wrong" integrity[ForestRootsWrong]
+        "What the roots of bmf hash to is wrong in the controller once data have been written again 20 times; that of reserve power is right." [Cuts: NotAuthentic]
+    "scue-register-in-memory" integrity[ScueRegisterInMemory]
+        "The register of scue lies where an attacker comes." [Attacks: Undetected]
+    "forest-roots-in-memory" integrity[ForestRootsInMemory]
+        "The roots of bmf lie where an attacker comes." [Attacks: Undetected]
     "register-in-memory" integrity[RegisterInMemory]
         "The register of a Merkle tree lies where an attacker comes." [Attacks: Undetected]
     "bonsai-register-in-memory" integrity[BonsaiRegisterInMemory]
@@ -159,4 +176,8 @@ pub const DUMPED: &[Fault] = rows! { "hw-log/identity+sca@*", SMALL;
         "The register of a tree of counters with Anubis' table does not follow what reserve power dumps." [Cuts: NotAuthentic]
     "star-dumps-ignored" integrity[StarDumpsIgnored]
         "The register of a tree of counters with star's bits does not follow what reserve power dumps." [Cuts: NotAuthentic]
+    "scue-dumps-ignored" integrity[ScueDumpsIgnored]
+        "The register of scue does not follow what reserve power dumps." [Cuts: NotAuthentic]
+    "forest-dumps-ignored" integrity[ForestDumpsIgnored]
+        "The roots of bmf do not follow what reserve power dumps." [Cuts: NotAuthentic]
 };

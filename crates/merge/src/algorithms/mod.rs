@@ -43,7 +43,7 @@ macro_rules! algorithms {
     };
 }
 
-algorithms! { none ksm pageforge }
+algorithms! { none ksm pageforge dsa_ksm }
 
 static REGISTERED: RwLock<Vec<&'static Algorithm>> = RwLock::new(Vec::new());
 

@@ -87,9 +87,12 @@ fn modules(machine: &Machine, settings: &Settings) -> ModuleCosts {
         poll: clock * settings.get(&POLL_CYCLES),
         call: instructions(machine, settings.get(&CALL_NS)),
         entry: settings.get(&ENTRY),
+        start: Time::ZERO,
         network: Time::from_ps(settings.get(&NETWORK_NS) * 1_000),
         compare: clock * settings.get(&COMPARE_CYCLES),
+        ahead: 1,
         keeps: settings.get(&CANDIDATE_CACHE),
         outside: settings.get(&MODULE) == Site::Network,
+        offloads: false,
     }
 }

@@ -66,6 +66,8 @@ impl<'i> Host<'i> {
         seed: u64,
     ) -> Host<'i> {
         let cores = vms.len() + usize::from(costs.own_core);
+        let offloads = modules.as_ref().is_some_and(|modules| modules.offloads);
+        let costs = costs.offloading(offloads);
         let lanes = modules.as_ref().map_or(1, |modules| modules.count);
         let idle = HostCore {
             doing: CoreActivity::Idle,

@@ -12,13 +12,19 @@ pub struct ModuleCosts {
     /// Instructions of a call of a module's functions, without those for an entry.
     pub call: u32,
     pub entry: u32,
+    /// The time from the bell to the first request.
+    pub start: Time,
     /// The time through the on-chip network, of a request, and of an answer from another controller.
     pub network: Time,
     /// The time to compare a pair of lines after both have come.
     pub compare: Time,
+    /// The pairs of lines, or lines for a key, that it asks for at once.
+    pub ahead: u8,
     /// Set if the module keeps the lines of the candidate that it has read.
     pub keeps: bool,
     pub outside: bool,
+    /// Set if it makes single comparisons and checksums for the thread, and not those of a Scan Table.
+    pub offloads: bool,
 }
 
 pub fn instructions(machine: &Machine, ns: u64) -> u32 {

@@ -1,5 +1,5 @@
-//! A module that compares pages, as an agent beside the cores: it requests two lines at a time, at the on-chip network
-//! first, compares them when both have come, and continues. The results are known already; here they take time.
+//! A module that compares pages, as an agent beside the cores: it requests some pairs of lines, at the on-chip network
+//! first, compares them when all have come, and continues. The results are known already; here they take time.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,7 +18,7 @@ struct TableWork {
     /// The number of the comparison; after all of them, that of the line for the key.
     at: usize,
     line: u8,
-    /// The line of the pair to request next: 0 or 1; 2 after both.
+    /// The line to request next, of those that are asked for at once: of each pair the candidate's first.
     next: u8,
     out: usize,
     here: Time,
@@ -69,26 +69,15 @@ impl<'i> Module<'i> {
         }
     }
 
-    fn lines(&self) -> [Option<u64>; 2] {
-        let work = self.work.as_ref().expect("at work");
-        match work.job.pairs.get(work.at) {
-            Some(((a, b), _)) => {
-                [a, b].map(|frame| Some(frame * PAGE_LINES + u64::from(work.line)))
-            }
-            None => [
-                work.job.keys.get(work.at - work.job.pairs.len()).copied(),
-                None,
-            ],
-        }
-    }
-
     fn step(&mut self) {
         let mut work = self.work.take().expect("at work");
-        self.ready = work.here + self.costs.compare;
+        let (at_once, _) = work.at_once(self.costs.ahead);
+        self.ready = work.here + self.costs.compare * u64::from(at_once);
         (work.next, work.here) = (0, self.ready);
         match work.job.pairs.get(work.at) {
-            Some((_, lines)) if work.line + 1 < *lines => work.line += 1,
-            _ => (work.at, work.line) = (work.at + 1, 0),
+            Some((_, lines)) if work.line + at_once < *lines => work.line += at_once,
+            Some(_) => (work.at, work.line) = (work.at + 1, 0),
+            None => work.at += usize::from(at_once),
         }
         self.go_on(work);
     }
@@ -105,6 +94,43 @@ impl<'i> Module<'i> {
     }
 }
 
+impl TableWork {
+    /// The pairs that are asked for at once, or the lines for a key; and the lines of one of them.
+    fn at_once(&self, ahead: u8) -> (u8, u8) {
+        match self.job.pairs.get(self.at) {
+            Some((_, lines)) => (ahead.min(lines - self.line), 2),
+            None => {
+                let left = self.job.pairs.len() + self.job.keys.len() - self.at;
+                (left.min(usize::from(ahead)) as u8, 1)
+            }
+        }
+    }
+
+    /// The lines that are asked for at once.
+    fn requests(&self, ahead: u8) -> u8 {
+        let (count, each) = self.at_once(ahead);
+        count * each
+    }
+
+    /// The line to request next, and its number among the candidate's if it is one of these.
+    fn next_line(&self) -> (u64, Option<u8>) {
+        match self.job.pairs.get(self.at) {
+            Some(((a, b), _)) => {
+                let line = self.line + self.next / 2;
+                let (frame, own) = match self.next % 2 {
+                    0 => (a, Some(line)),
+                    _ => (b, None),
+                };
+                (frame * PAGE_LINES + u64::from(line), own)
+            }
+            None => {
+                let first = self.at - self.job.pairs.len();
+                (self.job.keys[first + usize::from(self.next)], None)
+            }
+        }
+    }
+}
+
 impl Agent for Module<'_> {
     fn name(&self) -> &str {
         &self.name
@@ -112,7 +138,7 @@ impl Agent for Module<'_> {
 
     fn next_turn(&self) -> Option<Turn> {
         let work = self.work.as_ref()?;
-        (work.next < 2).then_some(Turn {
+        (work.next < work.requests(self.costs.ahead)).then_some(Turn {
             time: self.ready + self.costs.network,
             needs_memory: true,
             precedence: Time::ZERO,
@@ -121,14 +147,10 @@ impl Agent for Module<'_> {
 
     fn run(&mut self, port: &mut Port, _limit: Time) -> Result<(), RunError> {
         let now = (self.ready + self.costs.network).max(port.now());
-        let lines = self.lines();
         let work = self.work.as_mut().expect("at work");
-        let (line, next) = (lines[usize::from(work.next)], work.next);
+        let (line, own) = work.next_line();
         work.next += 1;
-        let kept = next == 0 && work.kept >> work.line & 1 == 1;
-        if let Some(line) = line
-            && !kept
-        {
+        if own.is_none_or(|own| work.kept >> own & 1 == 0) {
             let waiter = Waiter {
                 core: self.agent,
                 load: Some(line),
@@ -143,11 +165,11 @@ impl Agent for Module<'_> {
             } else {
                 work.out += 1;
             }
-            if next == 0 && self.costs.keeps {
-                work.kept |= 1 << work.line;
+            if let Some(own) = own.filter(|_| self.costs.keeps) {
+                work.kept |= 1 << own;
             }
         }
-        if work.next == 2 && work.out == 0 {
+        if work.next == work.requests(self.costs.ahead) && work.out == 0 {
             self.step();
         }
         Ok(())
@@ -160,7 +182,7 @@ impl Agent for Module<'_> {
                 let jobs = host.jobs.as_mut().expect("it is a module");
                 let job = jobs.take(self.number);
                 drop(host);
-                self.ready = at;
+                self.ready = at + self.costs.start;
                 self.go_on(TableWork {
                     job,
                     began: at,
@@ -168,7 +190,7 @@ impl Agent for Module<'_> {
                     line: 0,
                     next: 0,
                     out: 0,
-                    here: at,
+                    here: self.ready,
                     kept: 0,
                 });
             }
@@ -177,7 +199,7 @@ impl Agent for Module<'_> {
                 let work = self.work.as_mut().expect("at work");
                 work.out -= 1;
                 work.here = work.here.max(at + way);
-                if work.next == 2 && work.out == 0 {
+                if work.next == work.requests(self.costs.ahead) && work.out == 0 {
                     self.step();
                 }
             }

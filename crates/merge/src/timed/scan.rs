@@ -1,6 +1,8 @@
 //! The thread's way over the pages. Merging happens at once when it comes to a page; its reads are then repeated in
 //! time, piece by piece.
 
+use std::ops::Range;
+
 use super::frames::Frames;
 use super::live::{Live, Touch};
 use super::thread::{Costs, Filling, Piece};
@@ -142,13 +144,21 @@ impl<'i> Scan<'i> {
                         line: frames.node(b),
                         instructions: costs.node,
                     });
+                    let node = frames.node(b);
                     let (a, b) = (frames.place(a, page), frames.place(b, page));
-                    script.push(Piece::Compare { a, b, lines });
+                    script.push(match costs.offloads {
+                        true => offloaded(Some(((a, b), node, lines)), 0..0),
+                        false => Piece::Compare { a, b, lines },
+                    });
                 }
-                Touch::Hash(page) => script.push(Piece::Hash {
-                    frame: frames.own(page),
-                    lines: costs.hashed_lines,
-                }),
+                Touch::Hash(page) => {
+                    let (frame, lines) = (frames.own(page), costs.hashed_lines);
+                    let first = frame * PAGE_LINES;
+                    script.push(match costs.offloads {
+                        true => offloaded(None, first..first + u64::from(lines)),
+                        false => Piece::Hash { frame, lines },
+                    });
+                }
                 Touch::Merged(page, frozen) => {
                     let frame = frames.share(page, Some(frozen));
                     self.done.order.push((page, frame));
@@ -189,4 +199,13 @@ impl<'i> Scan<'i> {
         self.done.comparisons[0] += 1;
         self.done.comparisons[1] += u64::from(lines);
     }
+}
+
+/// A comparison, or a checksum over these lines, that a module makes for the thread.
+fn offloaded(pair: Option<((u64, u64), u64, u8)>, hashed: Range<u64>) -> Piece {
+    let filling = Filling {
+        pairs: pair.into_iter().collect(),
+        keys: hashed.collect(),
+    };
+    Piece::Table { calls: 1, filling }
 }

@@ -117,7 +117,7 @@ const NO_CHURN: (&str, &str) = ("vms.churn_permille", "0");
 
 #[test]
 fn a_write_to_a_merged_page_never_shows_in_another() {
-    for design in ["ksm", "pageforge"] {
+    for design in ["ksm", "pageforge", "dsa-ksm"] {
         let mut merged = (0, 0);
         for seed in 0..4 {
             let mut asked = question(design, &[NO_CHURN, ("silo.queries_a_copy", "1")]);
@@ -188,7 +188,7 @@ fn a_memory_encrypts_unless_it_is_told_not_to_and_a_bad_one_is_refused() {
 
 #[test]
 fn the_thread_merges_what_the_algorithm_merges_in_its_order() {
-    for design in ["ksm", "pageforge"] {
+    for design in ["ksm", "pageforge", "dsa-ksm"] {
         let quiet = [
             ("silo.stores_percent", "0"),
             ("silo.queries_a_copy", "1000000"),
@@ -228,7 +228,7 @@ fn the_thread_merges_what_the_algorithm_merges_in_its_order() {
 
 #[test]
 fn what_a_query_takes_adds_up_and_so_does_what_a_core_does() {
-    for design in ["none", "ksm", "pageforge"] {
+    for design in ["none", "ksm", "pageforge", "dsa-ksm"] {
         let asked = question(design, &[]);
         let plan = asked.plan().unwrap();
         let images = images(&plan, asked.seed);
@@ -257,9 +257,10 @@ fn both_designs_save_the_same_and_variants_run() {
         answer["metrics"][name].as_f64()
     };
     let settled = [("window.phase", "settled"), NO_CHURN];
-    let saving = ["ksm", "pageforge"].map(|d| metric(&question(d, &settled), "saving", tell));
+    let saving =
+        ["ksm", "pageforge", "dsa-ksm"].map(|d| metric(&question(d, &settled), "saving", tell));
     assert!(
-        saving[0] == saving[1] && saving[0] > Some(0.2),
+        saving.iter().all(|each| *each == saving[0]) && saving[0] > Some(0.2),
         "{saving:?}"
     );
     for (design, key, value) in [

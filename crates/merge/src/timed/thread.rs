@@ -47,6 +47,8 @@ pub struct Costs {
     pub fault: u32,
     pub hashed_lines: u8,
     uncacheable: bool,
+    /// Set if a module makes the thread's comparisons and checksums.
+    pub offloads: bool,
     /// The longest time that a core with nothing to do idles.
     pub idle: Time,
     /// Set if the thread has an in-order core to itself.
@@ -61,6 +63,11 @@ pub struct Costs {
 }
 
 impl Costs {
+    /// The same, with a module that makes the thread's comparisons and checksums, or without one.
+    pub fn offloading(self, offloads: bool) -> Costs {
+        Costs { offloads, ..self }
+    }
+
     pub fn from_settings(machine: &Machine, settings: &Settings) -> Costs {
         let clock = machine.core.clock;
         let width = machine.core.width.max(1);
@@ -81,6 +88,7 @@ impl Costs {
             },
             idle: Time::from_ps(settings.get(&keys::TICK_NS) * 1_000),
             uncacheable: settings.get(&keys::ACCESS) == ScanAccess::Uncacheable,
+            offloads: false,
             own_core: settings.get(&keys::KSM_CORE) == Where::InOrder,
             sleep: Time::from_ps(settings.get(&ksm::SLEEP_MILLISECS) * 1_000_000_000),
             pages_to_scan: settings.get(&ksm::PAGES_TO_SCAN),

@@ -280,7 +280,7 @@ impl Stack {
 
     /// Whether the hardware keeps a log, so that programs need none.
     pub fn keeps_log(&self) -> bool {
-        self.logging.about.name != logging::DEFAULT
+        self.logging.keeps_log
     }
 
     /// The promise that the design makes for a power cut.

@@ -109,10 +109,12 @@ impl About {
     };
 }
 
-/// A hardware log of old or new lines, over a mapping.
+/// A hardware log of old or new lines, or a queue before everything else, over a mapping.
 pub struct Logging {
     /// The declarations that every layer makes.
     pub about: About,
+    /// Whether it makes transactions atomic, so that programs need no log of their own.
+    pub keeps_log: bool,
     /// The number of lines that the log keeps for itself, after those of the programs.
     pub lines: fn(&Settings) -> u64,
     /// Builds the layer; a logging that does nothing returns the mapping.

@@ -197,6 +197,14 @@ impl MetadataCache {
         }
     }
 
+    /// The line that leaves if the line at `place` is looked up now.
+    pub fn displaced_by(&self, place: Place) -> Option<Place> {
+        let first = self.set(place);
+        let comes = self.find(first, place).is_none();
+        let tag = comes.then(|| self.tags[self.victim(first)])?;
+        tag.checked_sub(1).map(Place)
+    }
+
     /// The bytes of a line just looked up.
     pub fn line(&self, cached: Lookup) -> &Line {
         &self.lines[cached.slot].0

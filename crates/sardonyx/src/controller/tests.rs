@@ -237,6 +237,7 @@ fn split_counters_are_refused_under_what_settles_no_groups() {
         "anubis-asit",
         "phoenix",
         "star",
+        "bmf",
     ] {
         built(&format!("esd-sound+split@{scheme}")).unwrap_or_else(|error| panic!("{error}"));
     }
@@ -273,7 +274,9 @@ fn macs_beside_lines_are_refused_where_something_lies_there() {
         "co-located",
         "fca@phoenix",
         "fca@star",
+        "fca@scue",
         "dewrite-sound+fca@plp",
+        "fca@bmf",
     ] {
         built(design).unwrap_or_else(|error| panic!("{error}"));
     }

@@ -50,6 +50,8 @@ COUNTED = {
 SETTLED = (("integrity.mac_place", "region"), ("integrity.leaves", "own-versions"))
 #: What a design adds to a tree that is written back and keeps nothing for a recovery.
 WRITTEN_BACK = "sca@sgx"
+#: Dolos's stack without its queue: what a write waits for.
+CRITICAL = "fca@bonsai-lazy-sound"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,9 @@ def kinds() -> tuple[Kind, ...]:
             "deduplications", "baseline", ("zero-lines", *deduplications, *sound), of_recordings,
             recorded=True,
         ),
-        Kind("integrity", "sca", tuple(f"sca@{name}" for name in whole), of_programs),
+        Kind(
+            "integrity", "sca", (*(f"sca@{name}" for name in whole), CRITICAL, "dolos"), of_programs
+        ),
     )  # fmt: skip
 
 

@@ -141,6 +141,15 @@ pub trait TreePolicy: Send + 'static {
         SmallVec::new()
     }
 
+    /// Hears that a group's path ended at this root of a forest.
+    fn used(&mut self, _root: (usize, u64)) {}
+
+    /// Chooses the roots of a forest again, once a group is complete.
+    fn grow(&mut self, _levels: &mut Levels<Hashes>, _plan: &mut Plan) {}
+
+    /// Brings everything above the lines that it belongs to, before all is written.
+    fn flush(&mut self, _levels: &mut Levels<Hashes>, _plan: &mut Plan) {}
+
     /// Repairs the tree after a cut, and compares it with the register where the scheme does so.
     fn recover(&mut self, trees: &mut BonsaiTrees, plan: &mut Plan);
 }
@@ -249,6 +258,10 @@ impl<P: TreePolicy> Bonsai<P> {
             at = plan.both(at, self.through[level]);
             at = plan.unit(Unit::Mac, at);
             self.through[level] = at;
+            if levels.is_root((level, index), hash) {
+                self.policy.used((level, index));
+                return at;
+            }
             if levels.tree.is_top(level) {
                 put(&mut levels.register, index, hash);
                 return at;
@@ -271,21 +284,26 @@ impl<P: TreePolicy> Bonsai<P> {
     ) -> Step {
         let (mut indices, mut done) = (leaves, Step::PAST);
         for level in 0..levels.tree.height() {
-            for index in &indices {
+            indices.retain(|index| {
                 let open = levels.open(level, *index, plan);
                 let hash = Hashes::of(level, *index, &open.line);
                 let at = plan.both(open.at, self.through[level]);
                 let at = plan.unit(Unit::Mac, at);
                 self.through[level] = at;
-                if levels.tree.is_top(level) {
+                let is_root = levels.is_root((level, *index), hash);
+                if is_root {
+                    self.policy.used((level, *index));
+                } else if levels.tree.is_top(level) {
                     put(&mut levels.register, *index, hash);
-                    done = plan.both(done, at);
                 } else {
                     let above = levels.open(level + 1, index / ARITY, plan);
                     put(&mut above.line, index % ARITY, hash);
                     above.at = plan.both(above.at, at);
+                    return true;
                 }
-            }
+                done = plan.both(done, at);
+                false
+            });
             indices.iter_mut().for_each(|index| *index /= ARITY);
             indices.dedup();
         }
@@ -471,6 +489,11 @@ impl<P: TreePolicy> Scheme<Hashes> for Bonsai<P> {
             stored.push(self.write_node(&mut trees.levels, changed, accepted, plan));
         }
         plan.group(&stored);
+        self.policy.grow(&mut trees.levels, plan);
+    }
+
+    fn flush(&mut self, trees: &mut BonsaiTrees, plan: &mut Plan) {
+        self.policy.flush(&mut trees.levels, plan);
     }
 
     fn recover(&mut self, trees: &mut BonsaiTrees, plan: &mut Plan) {

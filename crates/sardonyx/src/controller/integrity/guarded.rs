@@ -17,7 +17,7 @@ use super::macs::{
     MECHANISMS, PER_LINE, VERIFIED_NODE, VERIFY, Verify, Vouched, Where, beside, verified, word,
 };
 use super::root::{Learns, Root};
-use super::tree::{ARITY, Node, REGISTER_BYTES, put};
+use super::tree::{Node, REGISTER_BYTES, put};
 use super::versions::{VersionFormat, Versions};
 use crate::controller::layers::{About, Integrity, Limit, MakePowerFail, PowerFail, Refuses};
 use crate::figures::Figures;
@@ -139,11 +139,11 @@ impl<N: Node> Trees<N> {
 
     fn open_macs(&mut self, index: u64, plan: &mut Plan) -> &mut Open {
         let place = self.macs.region.line(index);
-        let cache = &mut self.levels.cache;
+        let levels = &mut self.levels;
         self.open_macs.entry(index).or_insert_with(|| {
-            let cached = cache.get(place, Step::PAST, plan);
+            let cached = levels.look(place, Step::PAST, plan);
             Open {
-                line: *cache.line(cached),
+                line: *levels.cache.line(cached),
                 at: cached.at,
                 ripe: Step::PAST,
             }
@@ -250,7 +250,7 @@ impl<N: Node> Trees<N> {
             true => At::new(beside(sideband), version.at),
             false => {
                 let macs = self.macs.region.line(number / PER_LINE);
-                let cached = self.levels.cache.get(macs, after, plan);
+                let cached = self.levels.look(macs, after, plan);
                 let mac = word(self.levels.cache.line(cached), (number % PER_LINE) as usize);
                 At::new(mac, plan.both(version.at, cached.at))
             }
@@ -362,6 +362,9 @@ pub trait Scheme<N: Node>: Send + 'static {
     /// Counts the writes of a group, and adds the writes that have to be accepted with it.
     fn settle(&mut self, trees: &mut Trees<N>, group: &[Pending], plan: &mut Plan);
 
+    /// Brings everything above the lines that it belongs to, before all is written.
+    fn flush(&mut self, _trees: &mut Trees<N>, _plan: &mut Plan) {}
+
     /// Repairs the tree after a cut, and compares it with the register where the scheme does so.
     fn recover(&mut self, trees: &mut Trees<N>, plan: &mut Plan);
 }
@@ -374,6 +377,8 @@ pub struct Guarded<N, S> {
 
 impl<N: Node, S: Scheme<N>> Storey for Guarded<N, S> {
     fn flush(&mut self, plan: &mut Plan) {
+        let plan = &mut plan.because(Cause::Integrity);
+        self.scheme.flush(&mut self.trees, plan);
         self.trees.levels.flush(plan);
     }
 
@@ -415,13 +420,10 @@ impl<N: Node, S: Scheme<N>> Guard for Guarded<N, S> {
         let index = trees.versions.index_of(number);
         let versions = trees.levels.known(0, index, after, plan);
         let version = trees.versions.get(&versions.value, number);
-        trees.verify(
-            (place, number),
-            got,
-            At::new(version, versions.at),
-            after,
-            plan,
-        )
+        let version = At::new(version, versions.at);
+        let verified = trees.verify((place, number), got, version, after, plan);
+        trees.levels.bring_up(plan);
+        verified
     }
 
     fn opened(&mut self, place: Place, got: Fetched, counter: At<u64>, plan: &mut Plan) -> Fetched {
@@ -467,7 +469,11 @@ impl<N: Node, S: Scheme<N>> Guard for Guarded<N, S> {
             counter: None,
             held: self.trees.held.take(),
         };
-        self.scheme.write(&mut self.trees, write, plan)
+        let done = self.scheme.write(&mut self.trees, write, plan);
+        self.trees
+            .levels
+            .bring_up(&mut plan.because(Cause::Integrity));
+        done
     }
 
     fn sealed(&mut self, place: Place, counter: u64) {
@@ -484,14 +490,7 @@ impl<N: Node, S: Scheme<N>> Guard for Guarded<N, S> {
         }
         let line = plan.peek(place);
         if let Some(index) = trees.leaf(place) {
-            let above = match trees.levels.tree.is_top(0) {
-                true => trees.levels.register,
-                false => {
-                    let above = trees.levels.line(1, index / ARITY);
-                    trees.levels.peek(above, plan)
-                }
-            };
-            let above = trees.levels.tree.kept::<N>(0, index, &above);
+            let above = trees.levels.peek_above(index, plan);
             return N::is_right(0, index, &line.unwrap_or(ZERO_LINE), above);
         }
         let Some(number) = trees.macs.number(place) else {

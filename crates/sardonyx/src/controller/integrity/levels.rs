@@ -2,7 +2,7 @@
 //! comes, up to one that is there already or the register. All trees share it.
 //! Left out: when lines leave the chip, which each scheme says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 
 use super::macs::{CACHE, VERIFIED_NODE};
@@ -36,6 +36,11 @@ pub struct Levels<N> {
     pub open: BTreeMap<(usize, u64), Open>,
     /// The step before which nothing is accepted: a recovery's writes.
     pub recovered: Step,
+    /// Lines in the cache that are ahead of the values above them ([`Node::LAZY`]).
+    ahead: BTreeSet<(usize, u64)>,
+    /// Values on chip that the nodes above their lines do not have: of such lines that have left the cache, and of roots
+    /// of a forest.
+    pub held: BTreeMap<(usize, u64), u64>,
     nodes: PhantomData<N>,
 }
 
@@ -48,6 +53,8 @@ impl<N: Node> Levels<N> {
             register: ZERO_LINE,
             open: BTreeMap::new(),
             recovered: Step::PAST,
+            ahead: BTreeSet::new(),
+            held: BTreeMap::new(),
             nodes: PhantomData,
         }
     }
@@ -57,8 +64,87 @@ impl<N: Node> Levels<N> {
         self.tree.line(level, index).expect("a line of the level")
     }
 
+    /// Looks up the line at `place` in the cache, whatever it is a line of.
+    pub fn look(&mut self, place: Place, after: Step, plan: &mut Plan) -> Lookup {
+        if N::LAZY {
+            let displaced = self.cache.displaced_by(place);
+            let line = displaced.and_then(|place| self.tree.find(place));
+            if let Some(line) = line.filter(|line| self.ahead.remove(line)) {
+                self.held.insert(line, self.value_of(line));
+            }
+        }
+        self.cache.get(place, after, plan)
+    }
+
+    /// The value that belongs above a line of the cache.
+    fn value_of(&self, (level, index): (usize, u64)) -> u64 {
+        let line = self.cache.peek(self.line(level, index));
+        N::of(level, index, line.expect("it is in the cache"))
+    }
+
+    /// Notes that a line in the cache is ahead of the value above it, which follows when it leaves.
+    pub fn is_ahead(&mut self, level: usize, index: u64) {
+        self.ahead.insert((level, index));
+    }
+
+    /// Brings the values of lines that have left the cache above them, which may make others leave.
+    pub fn bring_up(&mut self, plan: &mut Plan) {
+        if !N::LAZY {
+            return;
+        }
+        while let Some(((level, index), value)) =
+            self.held.first_key_value().map(|(at, of)| (*at, *of))
+        {
+            if self.tree.is_top(level) {
+                put(&mut self.register, index, value);
+            } else {
+                let above = index / ARITY;
+                let cached = self.fetch(level + 1, above, Step::PAST, plan);
+                let mut node = *self.cache.line(cached);
+                N::put((level + 1, above), &mut node, index % ARITY, value);
+                let at = plan.unit(Unit::Mac, cached.at);
+                self.cache.set_bytes(cached, 0, &node, at, plan);
+                self.ahead.insert((level + 1, above));
+            }
+            // It may have come back, and have left again with more.
+            if self.held[&(level, index)] == value {
+                self.held.remove(&(level, index));
+            }
+        }
+    }
+
+    /// Brings the values of all lines above them.
+    pub fn bring_all_up(&mut self, plan: &mut Plan) {
+        while let Some(line) = self.ahead.pop_first() {
+            self.held.insert(line, self.value_of(line));
+            self.bring_up(plan);
+        }
+    }
+
+    /// Sets the value of a root of a forest; `false` if the line is none.
+    pub fn is_root(&mut self, line: (usize, u64), value: u64) -> bool {
+        let held = self.held.get_mut(&line);
+        held.map(|held| *held = value).is_some()
+    }
+
+    /// The value that is kept above line `index` of the lowest level, as it is on chip, or else as memory has it,
+    /// unverified.
+    pub fn peek_above(&self, index: u64, plan: &Plan) -> u64 {
+        let held = self.held.get(&(0, index)).copied();
+        held.unwrap_or_else(|| {
+            let above = match self.tree.is_top(0) {
+                true => self.register,
+                false => self.peek(self.line(1, index / ARITY), plan),
+            };
+            self.tree.kept::<N>(0, index, &above)
+        })
+    }
+
     /// The value that is kept above line `index` of `level`, verified.
     pub fn above(&mut self, level: usize, index: u64, after: Step, plan: &mut Plan) -> At<u64> {
+        if let Some(value) = self.held.get(&(level, index)) {
+            return At::past(*value);
+        }
         let above = match self.tree.is_top(level) {
             true => At::past(self.register),
             false => self.known(level + 1, index / ARITY, after, plan),
@@ -73,7 +159,7 @@ impl<N: Node> Levels<N> {
             return self.cache.get(place, after, plan);
         }
         let above = self.above(level, index, after, plan);
-        let mut cached = self.cache.get(place, after, plan);
+        let mut cached = self.look(place, after, plan);
         let both = plan.both(cached.at, above.at);
         cached.at = plan.unit(Unit::Mac, both);
         plan.exercise(&VERIFIED_NODE);

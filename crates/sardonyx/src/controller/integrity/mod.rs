@@ -25,7 +25,7 @@ use crate::settings::Settings;
 /// The integrity of a stack that names none.
 pub const DEFAULT: &str = none::NAME;
 
-files! { Integrity: none mac merkle bonsai supermem osiris triad anubis plp sgx asit phoenix star }
+files! { Integrity: none mac merkle bonsai supermem osiris triad anubis plp sgx asit phoenix star scue bmf }
 
 /// Checks that an integrity can stand below the layers that `layout` was reserved for. If it cannot, the error names
 /// the setting and the remedy.

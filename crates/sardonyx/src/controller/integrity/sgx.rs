@@ -14,7 +14,7 @@
 //! Left out: that SGX counts write-backs of a node in the counter above it; here that is the sum in both, which also
 //! says how often something below it was written. Versions of 56 bits do not overflow.
 
-use super::counter_tree::{LIMITS, Sums, sum};
+use super::counter_tree::{LIMITS, Sums};
 use super::guarded::{Guarded, Pending, Scheme, Trees, root, tree};
 use super::levels::Levels;
 use super::mac::PLACED_KEYS as KEYS;
@@ -43,7 +43,7 @@ pub static FILE: File<Integrity> = File {
                 "loses the versions and counters that are in the cache, and honest lines are refused",
                 LIMITS,
                 (
-                    |settings, layout| build(false, settings, layout),
+                    |settings, layout| build::<Sums>(false, settings, layout),
                     |settings, layout| {
                         root::<Sums>((VersionFormat::Node, Learns::Versions), settings, layout)
                     },
@@ -58,7 +58,7 @@ pub static FILE: File<Integrity> = File {
                 "each line's version is atomic with it; counters are made anew as sums, which the register has",
                 LIMITS,
                 (
-                    |settings, layout| build(true, settings, layout),
+                    |settings, layout| build::<Sums>(true, settings, layout),
                     |settings, layout| {
                         root::<Sums>((VersionFormat::Node, Learns::Versions), settings, layout)
                     },
@@ -69,9 +69,14 @@ pub static FILE: File<Integrity> = File {
     designs: &[],
 };
 
-fn build(sound: bool, settings: &Settings, layout: &mut Layout) -> Option<Box<dyn Guard>> {
+/// Builds the guard of a counter tree; if `sound`, versions go to memory with their lines.
+pub(super) fn build<N: Node>(
+    sound: bool,
+    settings: &Settings,
+    layout: &mut Layout,
+) -> Option<Box<dyn Guard>> {
     Some(Box::new(Guarded {
-        trees: Trees::reserve(VersionFormat::Node, Queue::Data, settings, layout),
+        trees: Trees::<N>::reserve(VersionFormat::Node, Queue::Data, settings, layout),
         scheme: Sgx { sound },
     }))
 }
@@ -81,8 +86,8 @@ struct Sgx {
 }
 
 /// Sets the node that was just looked up to `node`, which exists after `known`.
-fn renew(
-    levels: &mut Levels<Sums>,
+fn renew<N: Node>(
+    levels: &mut Levels<N>,
     cached: Lookup,
     (node, known): (&Line, Step),
     plan: &mut Plan,
@@ -93,25 +98,31 @@ fn renew(
     at
 }
 
-fn follow(levels: &mut Levels<Sums>, index: u64, node: At<Line>, plan: &mut Plan) {
+/// Brings a node's new sum into all nodes above it and the register.
+fn follow<N: Node>(levels: &mut Levels<N>, index: u64, node: At<Line>, plan: &mut Plan) {
     let (mut index, mut node) = (index, node);
     for level in 0..levels.tree.height() {
         let number = index % ARITY;
         if levels.tree.is_top(level) {
-            super::tree::put(&mut levels.register, number, sum(&node.value));
+            super::tree::put(
+                &mut levels.register,
+                number,
+                N::of(level, number, &node.value),
+            );
             return;
         }
+        let of = N::of(level, index, &node.value);
         index /= ARITY;
         let cached = levels.fetch(level + 1, index, Step::PAST, plan);
         let mut above = *levels.cache.line(cached);
-        Sums::put((level + 1, index), &mut above, number, sum(&node.value));
+        N::put((level + 1, index), &mut above, number, of);
         let at = renew(levels, cached, (&above, node.at), plan);
         node = At::new(above, at);
     }
 }
 
-impl Scheme<Sums> for Sgx {
-    fn write(&mut self, trees: &mut Trees<Sums>, write: Pending, plan: &mut Plan) -> Step {
+impl<N: Node> Scheme<N> for Sgx {
+    fn write(&mut self, trees: &mut Trees<N>, write: Pending, plan: &mut Plan) -> Step {
         let plan = &mut plan.because(Cause::Integrity);
         trees.under_way.clear();
         let number = trees.macs.number(write.place).expect("it is protected");
@@ -122,6 +133,9 @@ impl Scheme<Sums> for Sgx {
         trees.versions.bump(&mut node, number);
         let version = trees.versions.get(&node, number);
         let node = At::new(node, renew(levels, cached, (&node, Step::PAST), plan));
+        if N::LAZY {
+            levels.is_ahead(0, index); // before anything can push it out
+        }
         let mut done = write.stored.done;
         if self.sound {
             let place = levels.line(0, index);
@@ -142,7 +156,7 @@ impl Scheme<Sums> for Sgx {
             plan.keep(write.held.expect("it is held"), computed);
         } else {
             let at = trees.macs.region.line(number / PER_LINE);
-            let macs = levels.cache.get(at, Step::PAST, plan);
+            let macs = levels.look(at, Step::PAST, plan);
             let known = plan.both(write.line.at, cached.at);
             let computed = plan.unit(Unit::Mac, known);
             let word = number % PER_LINE;
@@ -156,22 +170,28 @@ impl Scheme<Sums> for Sgx {
             plan.group(&[write.stored, kept]);
             done = plan.both(done, kept.done);
         }
-        follow(levels, index, node, plan);
+        if !N::LAZY {
+            follow(levels, index, node, plan);
+        }
         done
     }
 
-    fn settle(&mut self, _trees: &mut Trees<Sums>, _group: &[Pending], _plan: &mut Plan) {}
+    fn settle(&mut self, _trees: &mut Trees<N>, _group: &[Pending], _plan: &mut Plan) {}
+
+    fn flush(&mut self, trees: &mut Trees<N>, plan: &mut Plan) {
+        trees.levels.bring_all_up(plan);
+    }
 
     /// Believes the register as published; the sound variant computes all nodes again from the versions and compares
     /// them with the register.
-    fn recover(&mut self, trees: &mut Trees<Sums>, plan: &mut Plan) {
+    fn recover(&mut self, trees: &mut Trees<N>, plan: &mut Plan) {
         let levels = &mut trees.levels;
         if !self.sound {
             levels.register = levels.kept_register(plan);
             return;
         }
         for (index, node) in levels.written(0, plan) {
-            if !Sums::is_whole(0, index, &node) {
+            if !N::is_whole(0, index, &node) {
                 plan.refuse(levels.line(0, index));
             }
         }

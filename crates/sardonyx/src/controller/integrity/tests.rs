@@ -263,6 +263,8 @@ const BONSAI: &[&str] = &[
     "esd-sound+fca@anubis",
     "sca@plp",
     "esd-sound+fca@plp",
+    "sca@bmf",
+    "esd-sound+fca@bmf",
 ];
 
 /// Schemes, and stacks below them, in which the tree stands over the encryption's counters.
@@ -275,6 +277,8 @@ const OVER_COUNTERS: &[&str] = &[
     "esd-sound+fca@plp",
     "identity+split@bonsai",
     "identity+split@triad",
+    "fca@bmf",
+    "identity+split@bmf",
 ];
 
 /// Schemes whose MACs may lie beside the lines, over policies that have nothing there.
@@ -286,6 +290,7 @@ const BESIDE: &[&str] = &[
     "sca@anubis",
     "identity+split@triad",
     "identity+split@plp",
+    "sca@bmf",
 ];
 
 fn shrunk() -> Settings {
@@ -294,6 +299,8 @@ fn shrunk() -> Settings {
         let (bytes, ways) = (key.entry_bytes * 2, 2);
         settings.set_cache(key, CacheParams { bytes, ways });
     }
+    settings.set(&super::bmf::ROOTS, 24);
+    settings.set(&super::bmf::PRUNE_AFTER, 1);
     settings
 }
 

@@ -129,7 +129,8 @@ proptest! {
             "identity+no-encryption@sgx", "identity+no-encryption@sgx-sound", "sca@sgx", "sca@sgx-sound",
             "esd-sound+fca@sgx-sound", "co-located@sgx-sound", "identity+no-encryption@anubis-asit", "sca@anubis-asit",
             "esd-sound+fca@anubis-asit", "identity+no-encryption@phoenix", "sca@phoenix", "esd-sound+fca@phoenix",
-            "identity+no-encryption@star", "sca@star", "esd-sound+fca@star",
+            "identity+no-encryption@star", "sca@star", "esd-sound+fca@star", "identity+no-encryption@scue", "sca@scue",
+            "esd-sound+fca@scue",
         ] {
             let mut settings = Settings::default();
             if beside {

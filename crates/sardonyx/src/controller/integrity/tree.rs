@@ -173,6 +173,9 @@ impl Tree {
 /// The format of a node: a value for each of the eight lines below it, by which these are right. The register has the
 /// values of the highest level's lines, in words.
 pub trait Node: Send + 'static {
+    /// Whether the value above a line follows when the line leaves the cache, and not when the line changes.
+    const LAZY: bool = false;
+
     /// The value that belongs above line `index` of `level`, whose content is `line`.
     fn of(level: usize, index: u64, line: &Line) -> u64;
 

@@ -76,6 +76,7 @@ pub static FILE: File<Logging> = File {
             tries: &[undo::MECHANISMS, &[&ENDED_FULL], MECHANISMS],
             limits: LIMITS,
         },
+        keeps_log: true,
         lines: |_| 0,
         build: |settings, below, layout| {
             let sealing = Chained::new(settings, layout);

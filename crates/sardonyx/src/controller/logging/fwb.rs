@@ -80,6 +80,7 @@ pub static FILE: File<Logging> = File {
             tries: &[MECHANISMS, &SHARED_MECHANISMS],
             limits: ring::LIMITS,
         },
+        keeps_log: true,
         lines: |_| 0,
         build: |settings, below, layout| {
             Box::new(Fwb::new(settings, LogForm::Eager, below, layout, |ring| {

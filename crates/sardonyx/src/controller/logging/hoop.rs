@@ -100,6 +100,7 @@ pub static FILE: File<Logging> = File {
             tries: &[MECHANISMS, &SHARED_MECHANISMS],
             limits: slices::LIMITS,
         },
+        keeps_log: true,
         lines: |_| 0,
         build: |settings, below, layout| Box::new(Hoop::new(settings, below, layout)),
         guarantee: Guarantee::on_demand,

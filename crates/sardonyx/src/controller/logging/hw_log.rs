@@ -39,6 +39,7 @@ pub static FILE: File<Logging> = File {
     layers: &[
         Logging {
             about: about("hw-log"),
+            keeps_log: true,
             lines,
             build: |settings, below, layout| build(Persist::CounterAtomic, settings, below, layout),
             guarantee: Guarantee::on_demand,
@@ -46,6 +47,7 @@ pub static FILE: File<Logging> = File {
         },
         Logging {
             about: about("alc"),
+            keeps_log: true,
             lines,
             build: |settings, below, layout| build(Persist::Relaxed, settings, below, layout),
             guarantee: |_| Guarantee::Nothing,

@@ -85,6 +85,7 @@ pub static FILE: File<Logging> = File {
             tries: &[pending::MECHANISMS, &SHARED, MECHANISMS],
             limits: pending::LIMITS,
         },
+        keeps_log: true,
         lines: |_| 0,
         build: |settings, below, layout| {
             Box::new(Lad::new(settings, below, layout, |entries| entries))

@@ -9,7 +9,7 @@ pub const DEFAULT: &str = none::NAME;
 /// The region of a log that does not lie among the lines of the mapping.
 pub const LOG_REGION: &str = "log";
 
-files! { Logging: none hw_log easy_pm proteus silo lad fwb morlog hoop }
+files! { Logging: none hw_log easy_pm proteus silo lad fwb morlog hoop dolos }
 
 mod newest;
 

@@ -70,6 +70,7 @@ pub static FILE: File<Logging> = File {
             tries: &[MECHANISMS, &SHARED_MECHANISMS],
             limits: ring::LIMITS,
         },
+        keeps_log: true,
         lines: |_| 0,
         build,
         guarantee: Guarantee::on_demand,

@@ -13,6 +13,7 @@ pub static FILE: File<Logging> = File {
             cut: "keeps nothing",
             ..About::EMPTY
         },
+        keeps_log: false,
         lines: |_| 0,
         build: |_, mapping, _| mapping,
         guarantee: |below| below,

@@ -64,6 +64,7 @@ pub static FILE: File<Logging> = File {
             tries: &[pending::MECHANISMS, &pending::SHARED_MECHANISMS],
             limits: pending::LIMITS,
         },
+        keeps_log: true,
         lines: |_| 0,
         build: |settings, below, layout| {
             Box::new(Proteus::new(settings, below, layout, |entries| entries))

@@ -77,6 +77,7 @@ pub static FILE: File<Logging> = File {
             tries: &[pending::MECHANISMS, &pending::SHARED_MECHANISMS, MECHANISMS],
             limits: pending::LIMITS,
         },
+        keeps_log: true,
         lines: |_| 0,
         build: |settings, below, layout| {
             Box::new(Silo::new(settings, below, layout, |entries| entries))
