@@ -415,7 +415,7 @@ fn a_medium_over_a_log_is_full_as_well() {
     let design = "hw-log/esd-sound+sca";
     let mut trial = trial("queue", design, 1);
     trial.durability = DurabilityKind::on(&Stack::named(design).unwrap());
-    trial.options.cuts = Cuts::Sample(96);
+    trial.options.cuts = Cuts::Sample(64);
     trial.options.recovery_cuts = 0;
     let told = answer(&trial);
     assert_eq!(told["violations"], serde_json::json!([]));
