@@ -7,6 +7,7 @@ use crate::panics::caught;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
 use sardonyx::controller::logging::undo::BUCKETS;
+use sardonyx::controller::mapping::FULL_MEDIUM;
 use sardonyx::controller::mapping::places::{RETIRED, least_lines};
 use sardonyx::machine::OpSource;
 use sardonyx::mechanisms::Value;
@@ -71,10 +72,8 @@ pub(crate) fn narrow(
         used.take(machine, &stack, (less, less));
         match run(machine) {
             Ok(narrowed) if short == 1 => {
-                // The run may have ended because the log was full: it gets its buckets back, so that only the medium is
-                // short.
                 if narrowed.ended.is_some() && places > 0 {
-                    used.take(machine, &stack, (less, 0));
+                    used.fill_medium(machine, &stack, &run);
                 }
                 return Ok(());
             }
@@ -96,6 +95,24 @@ struct Used {
 }
 
 impl Used {
+    /// Has a run that may have ended because the log was full end for want of places: the log gets its buckets back. It
+    /// has as many places more then, so the medium may have to lose some to be full.
+    fn fill_medium(
+        &self,
+        machine: &mut Machine,
+        stack: &Stack,
+        run: &impl Fn(&Machine) -> Result<Box<Journal>>,
+    ) {
+        let fills = |run: Box<Journal>| run.exercised.of(&FULL_MEDIUM) > 0;
+        for less in 1..=MOST_NARROWED {
+            self.take(machine, stack, (less, 0));
+            if run(machine).is_ok_and(fills) {
+                return;
+            }
+        }
+        self.take(machine, stack, (1, 0));
+    }
+
     /// Leaves `machine` so many places and buckets less than are used.
     fn take(&self, machine: &mut Machine, stack: &Stack, (places_less, buckets_less): (u64, u64)) {
         if self.buckets > 0 {
