@@ -113,6 +113,32 @@ fn one_value_makes_an_algorithm_that_merges_images_and_runs_in_time() {
     assert!(hashing(&doubtful) > hashing(&ksm));
 }
 
+/// It merges what the kernel merges, and takes the processor a call for each comparison, not none.
+#[test]
+fn an_accelerator_saves_processor_time_but_not_all_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let image: PathBuf = folder.path().join("a.raw");
+    let pages: Vec<[u8; 4096]> = (0..64u8).map(|page| [page / 2 + 1; 4096]).collect();
+    std::fs::write(&image, pages.concat()).unwrap();
+    let question = Question {
+        machines: vec![image],
+        designs: Names(vec!["ksm".to_owned(), "dsa-ksm".to_owned()]),
+        kernel: "linux-4.4".to_owned(),
+        passes: Some(4),
+        what_if: false,
+        ..Question::default()
+    };
+    let answer = question.answer(&mut |_, _| true).unwrap().unwrap();
+    let figures = [0, 1].map(|run: usize| &answer.runs[run].metrics);
+    assert_eq!(figures[0].saved_pages, figures[1].saved_pages);
+    assert!(figures[0].saved_pages > 20);
+    let [kernel, offloaded] = figures.map(|of| of.merging.as_ref().expect("it merges").cpu_seconds);
+    assert!(
+        0.0 < offloaded && offloaded < kernel,
+        "{offloaded}, {kernel}"
+    );
+}
+
 #[test]
 fn an_unknown_algorithm_is_refused_with_the_nearest() {
     let Err(error) = Algorithm::named("pagforge") else {

@@ -18,7 +18,7 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
     name: "dsa-ksm",
     line: "as ksm, but an accelerator on the chip compares pages and hashes them",
     source: "Ji et al., ATC 2025",
-    keys: Vec::new, // ksm's
+    keys: || vec![&CALL_NS.row], // and ksm's
     timed_keys,
     merges: Some(Merges {
         looks_into_pages: false,
@@ -36,6 +36,10 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
 const MANY: u64 = 1_000_000;
 
 keys! {
+    CALL_NS: u64 = int("dsa.call_ns", (0, MANY), 225),
+        Assumed("no source: dsa.submit_instructions and one look, at 2 GHz"),
+        "processor time of a comparison or a checksum that the accelerator makes"
+        in Between("50", "1000", "a quarter, and four times as long");
     SUBMIT: u32 = int("dsa.submit_instructions", (0, MANY), 400),
         Assumed("no source: a descriptor is filled and enqueued"),
         "instructions that give the accelerator a comparison or a checksum"
@@ -74,7 +78,7 @@ fn timed_keys() -> Vec<&'static Row> {
 
 fn modules(machine: &Machine, settings: &Settings) -> ModuleCosts {
     let ns = |key| Time::from_ps(settings.get(key) * 1_000);
-    let pair = 2 * LINE_BYTES as u64 * 1_000 / settings.get(&GBPS);
+    let line = LINE_BYTES as u64 * 1_000 / settings.get(&GBPS);
     ModuleCosts {
         name: "accelerator",
         count: 1,
@@ -83,7 +87,8 @@ fn modules(machine: &Machine, settings: &Settings) -> ModuleCosts {
         entry: settings.get(&SUBMIT),
         start: ns(&START_NS),
         network: Time::ZERO,
-        compare: Time::from_ps(pair),
+        compare: Time::from_ps(2 * line),
+        key_line: Time::from_ps(line),
         ahead: settings.get(&AHEAD) as u8,
         keeps: false,
         outside: true,
@@ -92,11 +97,17 @@ fn modules(machine: &Machine, settings: &Settings) -> ModuleCosts {
 }
 
 fn search(settings: &Settings) -> Offloaded {
-    Offloaded(Software::new(Knobs::from_settings(settings).checksum))
+    Offloaded {
+        kernel: Software::new(Knobs::from_settings(settings).checksum),
+        call_ns: settings.get(&CALL_NS),
+    }
 }
 
-/// The kernel's own search, whose comparisons and checksums take the processor no time.
-struct Offloaded(Software);
+/// The kernel's own search, whose comparisons and checksums take the processor a call each.
+struct Offloaded {
+    kernel: Software,
+    call_ns: u64,
+}
 
 impl PageSearch for Offloaded {
     fn walk(
@@ -105,18 +116,18 @@ impl PageSearch for Offloaded {
         tree: &mut impl Walkable,
         frame: PageFrame,
     ) -> TreeWalk {
-        self.0.walk(contents, tree, frame)
+        self.kernel.walk(contents, tree, frame)
     }
 
     fn key(&mut self, contents: &mut impl PageStore, page: Page) -> u32 {
-        self.0.key(contents, page)
+        self.kernel.key(contents, page)
     }
 
     fn begin(&mut self, page: Page) {
-        self.0.begin(page);
+        self.kernel.begin(page);
     }
 
     fn cpu_ns(&self, _checksum_ns: u64, _compare_ns: u64) -> u64 {
-        0
+        self.kernel.cpu_ns(self.call_ns, self.call_ns)
     }
 }

@@ -90,6 +90,7 @@ fn modules(machine: &Machine, settings: &Settings) -> ModuleCosts {
         start: Time::ZERO,
         network: Time::from_ps(settings.get(&NETWORK_NS) * 1_000),
         compare: clock * settings.get(&COMPARE_CYCLES),
+        key_line: clock * settings.get(&COMPARE_CYCLES),
         ahead: 1,
         keeps: settings.get(&CANDIDATE_CACHE),
         outside: settings.get(&MODULE) == Site::Network,

@@ -18,6 +18,8 @@ pub struct ModuleCosts {
     pub network: Time,
     /// The time to compare a pair of lines after both have come.
     pub compare: Time,
+    /// The time that a line for a key takes after it has come.
+    pub key_line: Time,
     /// The pairs of lines, or lines for a key, that it asks for at once.
     pub ahead: u8,
     /// Set if the module keeps the lines of the candidate that it has read.

@@ -71,8 +71,12 @@ impl<'i> Module<'i> {
 
     fn step(&mut self) {
         let mut work = self.work.take().expect("at work");
-        let (at_once, _) = work.at_once(self.costs.ahead);
-        self.ready = work.here + self.costs.compare * u64::from(at_once);
+        let (at_once, each) = work.at_once(self.costs.ahead);
+        let one = match each {
+            1 => self.costs.key_line,
+            _ => self.costs.compare,
+        };
+        self.ready = work.here + one * u64::from(at_once);
         (work.next, work.here) = (0, self.ready);
         match work.job.pairs.get(work.at) {
             Some((_, lines)) if work.line + at_once < *lines => work.line += at_once,

@@ -258,7 +258,7 @@ impl<P: TreePolicy> Bonsai<P> {
             at = plan.both(at, self.through[level]);
             at = plan.unit(Unit::Mac, at);
             self.through[level] = at;
-            if levels.is_root((level, index), hash) {
+            if levels.set_root((level, index), hash) {
                 self.policy.used((level, index));
                 return at;
             }
@@ -290,7 +290,7 @@ impl<P: TreePolicy> Bonsai<P> {
                 let at = plan.both(open.at, self.through[level]);
                 let at = plan.unit(Unit::Mac, at);
                 self.through[level] = at;
-                let is_root = levels.is_root((level, *index), hash);
+                let is_root = levels.set_root((level, *index), hash);
                 if is_root {
                     self.policy.used((level, *index));
                 } else if levels.tree.is_top(level) {

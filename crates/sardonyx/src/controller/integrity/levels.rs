@@ -83,7 +83,7 @@ impl<N: Node> Levels<N> {
     }
 
     /// Notes that a line in the cache is ahead of the value above it, which follows when it leaves.
-    pub fn is_ahead(&mut self, level: usize, index: u64) {
+    pub fn mark_ahead(&mut self, level: usize, index: u64) {
         self.ahead.insert((level, index));
     }
 
@@ -122,7 +122,7 @@ impl<N: Node> Levels<N> {
     }
 
     /// Sets the value of a root of a forest; `false` if the line is none.
-    pub fn is_root(&mut self, line: (usize, u64), value: u64) -> bool {
+    pub fn set_root(&mut self, line: (usize, u64), value: u64) -> bool {
         let held = self.held.get_mut(&line);
         held.map(|held| *held = value).is_some()
     }

@@ -134,7 +134,7 @@ impl<N: Node> Scheme<N> for Sgx {
         let version = trees.versions.get(&node, number);
         let node = At::new(node, renew(levels, cached, (&node, Step::PAST), plan));
         if N::LAZY {
-            levels.is_ahead(0, index); // before anything can push it out
+            levels.mark_ahead(0, index); // before anything can push it out
         }
         let mut done = write.stored.done;
         if self.sound {

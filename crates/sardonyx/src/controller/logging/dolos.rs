@@ -250,7 +250,7 @@ impl<S: WaitingSlots> Storey for Dolos<S> {
 
     fn recover(&mut self, plan: &mut Plan) {
         if let Some(last) = self.slots.last(plan) {
-            self.next = self.next.max(last + 1);
+            self.next = self.next.max(last.saturating_add(1)); // whoever wrote the tag
         }
         self.drained = Some(BTreeSet::new());
     }
