@@ -31,7 +31,8 @@ impl Distances {
 pub(super) fn horizon(of: &Distances) -> u64 {
     let (t, groups, refreshes) = (&of.timing, &of.groups, &of.refreshes);
     let same_bank = refreshes.tRFCsb + refreshes.tREFSBRD + refreshes.tRREFD;
-    let long = groups.tCCD[0] + groups.tCCD[1] + groups.tRRD + groups.tWTR + same_bank;
+    let of_groups = groups.tCCD[0] + groups.tCCD[1] + groups.tRRD + groups.tWTR;
+    let long = of_groups + groups.tRCDWR + same_bank;
     let column = t.tRCD + t.tCL + t.tCWD + t.tCCD + t.tWTR + t.tRTP + t.tRTRS + t.tWR + t.tWP;
     let row = t.tRP + t.tRAS + t.tRRD + t.tFAW + t.tRFC;
     column + row + long + 2 * t.tBURST
@@ -128,8 +129,9 @@ impl Pair<'_> {
             t, groups, a, b, ..
         } = self;
         Some(match (a.kind, b.kind) {
-            (Activate { .. }, Read { .. } | Write { .. }) if self.is_in_bank() => {
-                (Rule::ActivateToColumn, t.tRCD)
+            (Activate { .. }, Read { .. }) if self.is_in_bank() => (Rule::ActivateToColumn, t.tRCD),
+            (Activate { .. }, Write { .. }) if self.is_in_bank() => {
+                (Rule::ActivateToColumn, groups.tRCDWR)
             }
             (Precharge, Activate { .. }) if self.is_in_bank() => (Rule::PrechargeToActivate, t.tRP),
             (Activate { .. }, Activate { .. }) if self.is_in_rank() => {

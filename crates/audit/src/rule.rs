@@ -31,7 +31,7 @@ sardonyx::names::named! {
         PrechargeClosed = "PRE on a closed bank",
         /// REF needs all banks of the rank precharged.
         RefreshOpen = "REF with an open bank",
-        /// tRCD.
+        /// tRCD, or tRCDWR to a write.
         ActivateToColumn = "ACT to column command (tRCD)",
         /// tRAS.
         ActivateToPrecharge = "ACT to PRE (tRAS)",

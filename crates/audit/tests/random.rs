@@ -12,7 +12,8 @@ use sardonyx_base::random::SplitMix64;
 struct Bank {
     open: Option<u64>,
     act: u64,
-    column: u64,
+    /// The first cycles for a read and a write of an open row.
+    column: [u64; 2],
     read: u64,
     write: u64,
     pre: u64,
@@ -54,6 +55,10 @@ impl Model<'_> {
     /// Takes the command, or says that it is illegal and takes nothing.
     fn issue(&mut self, c: &Command) -> bool {
         let (t, g) = (&self.0.timing, &self.0.geometry);
+        let to_write = match self.0.groups.tRCDWR {
+            0 => t.tRCD,
+            other => other,
+        };
         let Some(channel) = self.1.get_mut(c.channel as usize) else {
             return false;
         };
@@ -74,7 +79,7 @@ impl Model<'_> {
                 }
                 *bank = Bank {
                     open: Some(row),
-                    column: now + t.tRCD,
+                    column: [t.tRCD, to_write].map(|wait| now + wait),
                     pre: now + t.tRAS,
                     ..bank.clone()
                 };
@@ -102,7 +107,7 @@ impl Model<'_> {
                     * g.channels
                     + u64::from(c.channel);
                 if bank.open != Some(row)
-                    || now < ready.max(bank.column)
+                    || now < ready.max(bank.column[usize::from(write)])
                     || channel.data.iter().any(meets)
                     || c.place < place * g.columns
                     || c.place >= (place + 1) * g.columns
@@ -363,6 +368,7 @@ proptest! {
         [timing.tFAW, timing.tWTR, timing.tRTP, timing.tRTRS] = [t[8] * 3, t[9], t[10], t[11]];
         [timing.tWR, timing.tWP, timing.tRFC, timing.off_chip] = [t[12], t[13], t[14], t[15]];
         timing.tREFI = (bit(2) - 1) * 80;
+        p.groups.tRCDWR = u64::from(shape >> 1 & 3) * 3;
         agree(&p, seed, 1_200);
     }
 }

@@ -656,7 +656,8 @@ fn gddr7_and_lpddr6_as_ramulator_exports_them() {
             ("timing.clock_ns", "0.375"),
             ("timing.tCL", "56"),
             ("timing.tCWD", "26"),
-            ("timing.tRCD", "48"), // nRCDr; nRCDw is 22
+            ("timing.tRCD", "48"),
+            ("timing.tRCDWR", "22"),
             ("timing.tWR", "32"),
             ("timing.tBURST", "12"), // two bursts of 24 beats, 32 bytes each
             ("timing.tCCD_L", "20"),

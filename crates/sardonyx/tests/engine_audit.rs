@@ -127,6 +127,7 @@ fn grouped(medium: &mut MediumParams, (shift, longer): (u32, [u64; 6])) {
         tCCD: [t.tCCD + column, t.tCCD + column + written],
         tRRD: t.tRRD + activate,
         tWTR: t.tWTR + turn,
+        tRCDWR: t.tRCD / 2,
     };
     // Every third machine's refreshes are of one bank, and not of one of each group.
     let of_set = &mut medium.refreshes;

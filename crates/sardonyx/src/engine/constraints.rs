@@ -344,7 +344,7 @@ impl Banks {
         let timing = &self.timing;
         let next = &mut self.banks[bank % MOST].next;
         next[READ] = next[READ].max(cycle + timing.tRCD);
-        next[WRITE] = next[WRITE].max(cycle + timing.tRCD);
+        next[WRITE] = next[WRITE].max(cycle + self.groups.tRCDWR);
         // There is no tRC: tRAS and then tRP make it.
         next[PRE] = next[PRE].max(cycle + timing.tRAS);
         let rank = (bank >> self.rank_shift) % MOST;

@@ -256,11 +256,10 @@ fn timing(
         ),
         false => [entries.whole("timing.tRCD", 10)?; 2].into(),
     };
+    keys.put("timing.tRCD", read, "timing.tRCD");
     if read != write {
-        let said = format!("tRCDRD {read} and tRCDWR {write} are one tRCD here, the longer");
-        keys.notes.push(said);
+        keys.put("timing.tRCDWR", write, "timing.tRCDWR");
     }
-    keys.put("timing.tRCD", read.max(write), "timing.tRCD");
     for none in ["timing.tWP", "timing.off_chip"] {
         keys.put(none, 0, "timing.tCK");
     }

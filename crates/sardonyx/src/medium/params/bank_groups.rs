@@ -1,4 +1,4 @@
-//! Timings within a bank group, for parts whose ranks have several.
+//! Timings that differ from others where a part has them: within a bank group, if a rank has several, and to a write.
 
 use super::timing::{Cycles, Timing};
 use super::{cycles, power_of_two};
@@ -23,18 +23,23 @@ pub struct BankGroups {
     pub tRRD: Cycles,
     /// End of write data to column read, as [`Timing::tWTR`].
     pub tWTR: Cycles,
+    /// Activate to column write, in a group or not, as [`Timing::tRCD`].
+    pub tRCDWR: Cycles,
 }
 
 impl BankGroups {
     pub(super) const COUNT: &'static str = "medium.geometry.groups";
     const NONE: Origin = Origin::Source("no bank groups");
 
-    const fn long(name: &'static str, meaning: &'static str) -> Row {
-        let kind = cycles(0);
+    const fn other(name: &'static str, default: &'static str, meaning: &'static str) -> Row {
         Row {
-            default: Some((Value::Int(0), BankGroups::NONE)),
-            ..Row::required(name, kind, meaning).needing(GROUPED)
+            default: Some((Value::Int(0), Origin::Source(default))),
+            ..Row::required(name, cycles(0), meaning)
         }
+    }
+
+    const fn long(name: &'static str, meaning: &'static str) -> Row {
+        BankGroups::other(name, "no bank groups", meaning).needing(GROUPED)
     }
 
     /// The parameters of bank groups.
@@ -59,6 +64,11 @@ impl BankGroups {
             "medium.timing.tWTR_L",
             "tWTR within a bank group; 0 for tWTR",
         ),
+        BankGroups::other(
+            "medium.timing.tRCDWR",
+            "one tRCD for both, as DDR has it",
+            "tRCD to a column write; 0 for tRCD",
+        ),
     ];
 
     pub(super) fn from_settings(settings: &Settings) -> BankGroups {
@@ -68,10 +78,11 @@ impl BankGroups {
             tCCD: ["medium.timing.tCCD_L", "medium.timing.tCCD_L_WR"].map(long),
             tRRD: long("medium.timing.tRRD_L"),
             tWTR: long("medium.timing.tWTR_L"),
+            tRCDWR: long("medium.timing.tRCDWR"),
         }
     }
 
-    /// Resolves timings within a group: 0 stands for the timing between groups.
+    /// Resolves timings: 0 stands for the one between groups, or to a read.
     #[must_use]
     pub fn within(&self, between: &Timing) -> BankGroups {
         let or = |long, short| if long == 0 { short } else { long };
@@ -81,6 +92,7 @@ impl BankGroups {
             tCCD: [reads, or(self.tCCD[1], reads)],
             tRRD: or(self.tRRD, between.tRRD),
             tWTR: or(self.tWTR, between.tWTR),
+            tRCDWR: or(self.tRCDWR, between.tRCD),
         }
     }
 }

@@ -431,11 +431,10 @@ fn timing(
         .of("nRCDWR")?
         .or(timings.of("nRCDw")?)
         .unwrap_or(read);
+    keys.put("timing.tRCD", read, &from);
     if read != write {
-        let said = format!("nRCDRD {read} and nRCDWR {write} are one tRCD here, the longer");
-        keys.notes.push(said);
+        keys.put("timing.tRCDWR", write, &from);
     }
-    keys.put("timing.tRCD", read.max(write), &from);
     refreshes(&timings, keys)?;
     for none in ["timing.tWP", "timing.off_chip"] {
         keys.put(none, 0, "timing.preset");
