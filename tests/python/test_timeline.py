@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from sardonyx import cli
+from sardonyx import api, cli
 from sardonyx.runs.results import Results, Run
 from test_cli_fixture import Program, bad_input
 
@@ -215,9 +215,50 @@ def test_commands_are_lines_that_drampower_reads(tmp_path: Path) -> None:
     assert int(data[1][0]) - int(data[0][0]) == 17  # tRCD
     refused = CliRunner().invoke(cli.app, [*words, "--designs", "sca,fca"])
     assert refused.exit_code == 2 and "is of one run, and there are 2" in refused.stderr
-    two = ["--designs", "sca", "--set", "medium.geometry.channels=2"]
-    refused = CliRunner().invoke(cli.app, [*words, *two])
-    assert refused.exit_code == 2 and "is of one channel" in refused.stderr
+    buffered = ["--designs", "sca", "--machine", "optane"]
+    refused = CliRunner().invoke(cli.app, [*words, *buffered])
+    assert refused.exit_code == 2 and "--machine ddr4-2400" in refused.stderr
+
+
+def test_each_channel_of_both_media_has_its_commands_and_tracks(tmp_path: Path) -> None:
+    """As many columns in a channel's file as it has accesses, in the cycles of its own clock."""
+    files = {name: tmp_path / name for name in ("c.csv", "t.json")}
+    answer = api.compare(
+        [TRACE],
+        designs=["baseline"],
+        limit=3000,
+        near="hbm2",
+        set={
+            "medium.geometry.channels": 2,
+            "near.lines": 64,
+            "near.medium.geometry.channels": 3,
+            "near.tags": "on-chip",
+            "near.ways": 2,
+            "near.block_lines": 4,
+        },
+        commands=files["c.csv"],
+        timeline=files["t.json"],
+        jobs=1,
+    )
+    names = ["c.csv", "c.1.csv", "c.near-0.csv", "c.near-1.csv", "c.near-2.csv"]
+    columns = {}
+    for name in names:
+        rows = [line.split(",") for line in (tmp_path / name).read_text().splitlines()]
+        assert rows[-1][1] == "END"
+        cycles = [int(row[0]) for row in rows]
+        assert cycles == sorted(cycles)
+        columns[name] = sum(row[1][:2] in ("RD", "WR") for row in rows)
+        assert columns[name] == sum(len(row) == 8 for row in rows) > 0
+    metrics = answer.runs[0].metrics
+    for medium, of in (("medium", names[:2]), ("near", names[2:])):
+        moved = (metrics[f"{medium}_reads"] or 0) + (metrics[f"{medium}_writes"] or 0)
+        assert sum(columns[name] for name in of) == moved, medium
+    said = answer.files
+    assert all(any(name in line for line in said) for name in names)
+    events = json.loads(files["t.json"].read_text())["traceEvents"]
+    groups = {event["args"]["name"] for event in events if event["name"] == "process_name"}
+    for group in ("channel 0", "channel 1", "near channel 0", "near channel 2"):
+        assert any(name.endswith(f": {group}") for name in groups), group
 
 
 def test_a_file_without_room_is_named_and_none_is_left(tmp_path: Path) -> None:

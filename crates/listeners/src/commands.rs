@@ -1,38 +1,33 @@
 //! The commands on a channel's bus as DRAMPower's command line reads them (5.1 to 6.2, `parse_command_list`):
 //! `cycle,command,rank,bank group,bank,row,column`, a line each, and the line's bytes in hexadecimal after a read or a
-//! write; the last of them END. A bank's number is that within its rank. Left out: columns, which are 0, and what
-//! DRAMPower has no word for (interrupted array writes). Bytes that nobody knows are written as zeros.
+//! write; the last of them END. A bank's number is that within its rank, a cycle one of its channel's clock. DRAMPower
+//! knows one channel, so each has a file. Left out: columns, which are 0, and what DRAMPower has no word for (interrupted
+//! array writes). Bytes that nobody knows are written as zeros.
 
 use std::fs::File;
 use std::io::{BufWriter, Result, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sardonyx::line::{Line, ZERO_LINE};
-use sardonyx::medium::params::MediumParams;
+use sardonyx::medium::params::{EngineParams, MediumParams};
 use sardonyx::plan::command::{Command, CommandKind};
 use sardonyx::plan::observe::Observer;
 
-/// Writes each command as a line of text.
-pub struct CommandLines {
+use crate::media::Media;
+
+/// The file of a channel.
+struct ChannelLines {
     out: BufWriter<File>,
-    failed: Result<()>,
     groups: u32,
     /// Words for the precharge and the refresh of the banks that are refreshed together.
     of_set: [&'static str; 2],
     last: u64,
-    count: u64,
-    unknown: u64,
 }
 
-impl CommandLines {
-    /// Creates a file for the commands of the machine's only channel.
-    ///
-    /// # Errors
-    /// The file cannot be made.
-    pub fn create(path: &Path, medium: &MediumParams) -> Result<CommandLines> {
-        Ok(CommandLines {
+impl ChannelLines {
+    fn create(path: &Path, medium: &MediumParams) -> Result<ChannelLines> {
+        Ok(ChannelLines {
             out: BufWriter::new(File::create(path)?),
-            failed: Ok(()),
             groups: medium.groups.count as u32,
             of_set: match (medium.refreshes.tRFCsb, medium.refreshes.banks) {
                 (0, _) => ["PREA", "REFA"],
@@ -40,21 +35,64 @@ impl CommandLines {
                 _ => ["PRESB", "REFSB"],
             },
             last: 0,
+        })
+    }
+}
+
+/// Writes each command as a line of text.
+pub struct CommandLines {
+    channels: Vec<ChannelLines>,
+    failed: Result<()>,
+    /// The channel of the newest command.
+    channel: usize,
+    count: u64,
+    unknown: u64,
+}
+
+impl CommandLines {
+    /// Creates a file for the commands of each channel: `path` for the first, and for further ones, and those of a near
+    /// medium, `path.1`, `path.near-0` and so on.
+    ///
+    /// # Errors
+    /// A file cannot be made.
+    pub fn create(path: &Path, params: &EngineParams) -> Result<CommandLines> {
+        let media = Media::new(params);
+        let channels = media.channels().map(|channel| {
+            let file = match media.number(channel) {
+                (0, false) => path.to_owned(),
+                (number, false) => beside(path, &number.to_string()),
+                (number, true) => beside(path, &format!("near-{number}")),
+            };
+            ChannelLines::create(&file, media.params(channel))
+        });
+        Ok(CommandLines {
+            channels: channels.collect::<Result<_>>()?,
+            failed: Ok(()),
+            channel: 0,
             count: 0,
             unknown: 0,
         })
     }
 
-    /// Ends the file. Returns the number of commands in it, and of those whose bytes nobody knows.
+    /// Ends the files. Returns the number of commands in them, and of those whose bytes nobody knows.
     ///
     /// # Errors
     /// Something could not be written.
     pub fn finish(mut self) -> Result<(u64, u64)> {
         self.failed?;
-        writeln!(self.out, "{},END,0,0,0,0,0", self.last + 1)?;
-        self.out.flush()?;
+        for ChannelLines { out, last, .. } in &mut self.channels {
+            writeln!(out, "{},END,0,0,0,0,0", *last + 1)?;
+            out.flush()?;
+        }
         Ok((self.count, self.unknown))
     }
+}
+
+fn beside(path: &Path, which: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(which);
+    name.into()
 }
 
 impl Observer for CommandLines {
@@ -63,10 +101,12 @@ impl Observer for CommandLines {
     }
 
     fn command(&mut self, command: &Command) {
+        self.channel = command.channel as usize;
+        let lines = &mut self.channels[self.channel];
         let (word, row) = match command.kind {
             CommandKind::Activate { row } => ("ACT", row),
             CommandKind::Precharge => ("PRE", 0),
-            CommandKind::PrechargeAll => (self.of_set[0], 0),
+            CommandKind::PrechargeAll => (lines.of_set[0], 0),
             CommandKind::Read {
                 row,
                 auto_precharge,
@@ -75,13 +115,13 @@ impl Observer for CommandLines {
                 row,
                 auto_precharge,
             } => (if auto_precharge { "WRA" } else { "WR" }, row),
-            CommandKind::Refresh => (self.of_set[1], 0),
+            CommandKind::Refresh => (lines.of_set[1], 0),
             CommandKind::Pause | CommandKind::Cancel | CommandKind::Resume => return,
         };
         let Command {
             cycle, rank, bank, ..
         } = *command;
-        let group = bank % self.groups.max(1);
+        let group = bank % lines.groups.max(1);
         // The bytes of a column command are told next.
         let moves = matches!(
             command.kind,
@@ -90,11 +130,11 @@ impl Observer for CommandLines {
         let end = if moves { "," } else { "\n" };
         if self.failed.is_ok() {
             self.failed = write!(
-                self.out,
+                lines.out,
                 "{cycle},{word},{rank},{group},{bank},{row},0{end}"
             );
         }
-        self.last = self.last.max(cycle);
+        lines.last = lines.last.max(cycle);
         self.count += 1;
     }
     fn moves(&mut self, line: Option<&Line>) {
@@ -102,7 +142,7 @@ impl Observer for CommandLines {
         let line = line.unwrap_or(&ZERO_LINE);
         let hexadecimal: String = line.iter().map(|byte| format!("{byte:02x}")).collect();
         if self.failed.is_ok() {
-            self.failed = writeln!(self.out, "{hexadecimal}");
+            self.failed = writeln!(self.channels[self.channel].out, "{hexadecimal}");
         }
     }
 }

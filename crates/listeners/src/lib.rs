@@ -2,5 +2,6 @@
 //! `plan::observe` and change nothing in it; a run without listeners pays nothing.
 
 pub mod commands;
+mod media;
 pub mod requests;
 pub mod timeline;

@@ -27,24 +27,13 @@ pub struct TimelineFile {
     requests: u64,
 }
 
-/// Refuses what knows the commands of one clock.
-fn one_medium(option: &str, engine: &EngineParams) -> PyResult<()> {
-    match engine.near {
-        None => Ok(()),
-        Some(_) => Err(bad(format!(
-            "{option}: is of one medium, and this machine has a near one; leave out --near and near.form"
-        ))),
-    }
-}
-
 impl TimelineFile {
-    pub(crate) fn listener(&self, engine: &EngineParams) -> PyResult<Timeline> {
-        one_medium("--timeline", engine)?;
+    pub(crate) fn listener(&self, engine: &EngineParams) -> Timeline {
         let window = TimelineWindow {
             first: self.first,
             requests: self.requests,
         };
-        Ok(Timeline::new(engine, window))
+        Timeline::new(engine, window)
     }
 
     pub(crate) fn write(&self, timeline: Timeline) -> PyResult<()> {
@@ -76,16 +65,12 @@ pub struct CommandsFile {
 
 impl CommandsFile {
     pub(crate) fn listener(&self, engine: &EngineParams) -> PyResult<CommandLines> {
-        one_medium("--commands", engine)?;
-        let medium = &engine.medium;
-        let channels = medium.geometry.channels;
-        if channels != 1 || medium.buffer.is_some() {
-            return Err(bad(format!(
-                "--commands: is of one channel without a module's buffer, and this machine has {channels} channels; give \
-                 one, as in --set medium.geometry.channels=1"
-            )));
+        if engine.medium.buffer.is_some() {
+            let bare = "--commands: a module with a buffer keeps its commands to itself; name a machine without one, as in \
+                 --machine ddr4-2400";
+            return Err(bad(bare.to_owned()));
         }
-        let made = CommandLines::create(&self.path, medium);
+        let made = CommandLines::create(&self.path, engine);
         made.map_err(|error| bad(format!("{}: {error}", self.path.display())))
     }
 

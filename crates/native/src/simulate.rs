@@ -154,7 +154,7 @@ impl Job {
     ) -> PyResult<Outcome> {
         system = self.checked(system);
         if let Some(file) = &self.timeline {
-            system.memory().observe(file.listener(engine)?);
+            system.memory().observe(file.listener(engine));
         }
         if let Some(file) = &self.requests {
             system.memory().observe(file.listener(&self.design)?);

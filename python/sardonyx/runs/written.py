@@ -10,7 +10,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from gzip import GzipFile
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -67,6 +67,8 @@ class Written:
     requests: Path | None = None
     #: The file of the run's commands; it needs a single run.
     commands: Path | None = None
+    #: The files of the machine's further channels, once they are there.
+    channels: list[Path] = field(default_factory=list)
 
     def named(self) -> list[str]:
         """Where they are, a line each."""
@@ -74,7 +76,8 @@ class Written:
         if self.timeline is not None:
             lines.append(f"timeline: {self.timeline} (open it at https://ui.perfetto.dev)")
         lines += [] if self.requests is None else [f"requests: {self.requests}"]
-        return lines + ([] if self.commands is None else [f"commands: {self.commands}"])
+        commands = [] if self.commands is None else [self.commands, *self.channels]
+        return lines + [f"commands: {path}" for path in commands]
 
     @contextmanager
     def files(self, points: Sequence[Named]) -> Iterator[Callable[[Named], Mapping[str, Any]]]:
@@ -119,7 +122,16 @@ class Written:
             if "requests" in parts:
                 _join_rows(parts["requests"], scratch["requests"])
             for part in parts.get("commands", ()):
+                self._place_channels(part)
                 part.replace(scratch["commands"])
+
+    def _place_channels(self, part: Path) -> None:
+        """Put the files of further channels, which lie beside the first's, beside its target."""
+        target = self.commands or part
+        for channel in sorted(part.parent.glob(f"{part.name}.*")):
+            beside = target.with_name(f"{target.stem}{channel.suffix}{target.suffix}")
+            channel.replace(beside)
+            self.channels.append(beside)
 
     def _file(
         self, kind: str, path: Path, point: Named, number: int

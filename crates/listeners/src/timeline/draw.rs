@@ -6,22 +6,20 @@ use rustc_hash::FxHashMap;
 
 use super::tracks::{Queue, Said, Slice, Track, TrackPart, Tracks};
 use super::{Commands, Drawn, KeptEvents, Owner};
+use crate::media::Media;
 use sardonyx::medium::link::Message;
-use sardonyx::medium::mapping::Decoder;
-use sardonyx::medium::params::EngineParams;
 use sardonyx::plan::Step;
 use sardonyx::plan::command::{Command, CommandKind};
 use sardonyx::plan::performed::{Performed, Work};
 use sardonyx::stats::Purpose;
 use sardonyx::units::Time;
 
-pub(super) fn drawn(params: &EngineParams, decoder: &Decoder, mut kept: KeptEvents) -> Tracks {
+pub(super) fn drawn(media: &Media, mut kept: KeptEvents) -> Tracks {
     kept.requests.sort_by_key(|request| request.number);
     kept.owners.sort_by_key(|owner| owner.first);
     kept.steps.sort_by_key(|(step, _)| step.step);
     let mut drawing = Drawing {
-        params,
-        decoder,
+        media,
         tracks: Tracks::default(),
         of_steps: FxHashMap::default(),
         of_requests: FxHashMap::default(),
@@ -49,8 +47,7 @@ type Ends = (usize, usize);
 type Spans = Vec<(Time, Time)>;
 
 struct Drawing<'k> {
-    params: &'k EngineParams,
-    decoder: &'k Decoder,
+    media: &'k Media,
     tracks: Tracks,
     of_steps: FxHashMap<Step, Ends>,
     of_requests: FxHashMap<u64, usize>,
@@ -63,10 +60,6 @@ struct Drawing<'k> {
 }
 
 impl Drawing<'_> {
-    fn time(&self, cycle: u64) -> Time {
-        Time::from_ps(cycle * self.params.medium.timing.clock.ps())
-    }
-
     fn owner(&self, step: Step) -> Option<u64> {
         let behind = self.owners.partition_point(|owner| owner.first <= step);
         let owner = self.owners[..behind].last()?;
@@ -196,13 +189,18 @@ impl Drawing<'_> {
         }
     }
 
+    fn on_channel(&self, channel: u32, part: TrackPart) -> Track {
+        let (number, is_near) = self.media.number(channel);
+        Track::Channel(is_near, number, part)
+    }
+
     fn of_channel(&self, step: &Performed, part: TrackPart) -> Track {
-        Track::Channel(self.decoder.channel(step.place) as u32, part)
+        self.on_channel(self.media.channel(step.place), part)
     }
 
     fn wait(&mut self, step: &Performed, until: Time, what: &str) {
         let track = self.of_channel(step, TrackPart::Waiting);
-        let line = ("line", Said::Number(step.place.0));
+        let line = ("line", Said::Number(step.place.in_medium()));
         let name = format!("{} waits for {what}", step.purpose.what.name());
         self.slice(track, step, (step.ready, until), name, vec![line]);
     }
@@ -217,28 +215,28 @@ impl Drawing<'_> {
         if step.work == Work::Read && step.queued > step.ready {
             self.wait(step, step.queued, "a slot");
         }
-        let channel = self.decoder.channel(step.place) as u32;
+        let channel = self.media.channel(step.place);
         let begun = match commands.first() {
             // Selected and issued in one cycle.
-            Some(first) if step.begun == Time::ZERO => self.time(first.cycle),
+            Some(first) if step.begun == Time::ZERO => self.media.time(channel, first.cycle),
             _ => step.begun,
         };
-        let line = || ("line", Said::Number(step.place.0));
+        let line = || ("line", Said::Number(step.place.in_medium()));
         let name = format!("{kind} {}", step.purpose.what.name());
-        let track = Track::Channel(channel, TrackPart::Queue(queue));
+        let track = self.on_channel(channel, TrackPart::Queue(queue));
         let span = (step.queued, begun);
         self.depths.entry((channel, queue)).or_default().push(span);
         self.slice(track, step, span, name.clone(), vec![line()]);
         let Some(column) = commands.last() else {
-            let track = Track::Channel(channel, TrackPart::Module);
+            let track = self.on_channel(channel, TrackPart::Module);
             return self.slice(track, step, (begun, step.ended), name, vec![line()]);
         };
         for command in commands {
-            let track = Track::Channel(channel, TrackPart::Bank(command.rank, command.bank));
+            let track = self.on_channel(channel, TrackPart::Bank(command.rank, command.bank));
             let (name, own, row) = self.occupies(command);
             let mut notes = vec![("cycle", Said::Number(command.cycle))];
             notes.extend(row.map(|row| ("row", Said::Number(row))));
-            let begin = self.time(command.cycle);
+            let begin = self.media.time(channel, command.cycle);
             if command == column {
                 notes.push(("done_ns", Said::Time(step.ended)));
                 notes.push(line());
@@ -257,31 +255,33 @@ impl Drawing<'_> {
             let bank = (channel, command.rank, command.bank);
             self.banks.entry(bank).or_default().push(slice);
         }
-        let bank = self.decoder.bank(step.place.0);
-        let selection = (begun, self.time(column.cycle));
+        let bank = self.media.bank(step.place);
+        let selection = (begun, self.media.time(channel, column.cycle));
         let selections = self.selections.entry((channel, bank)).or_default();
         selections.push(selection);
         let data = self.data(column);
         self.buses.entry(channel).or_default().push(data);
-        let track = Track::Channel(channel, TrackPart::Bus);
+        let track = self.on_channel(channel, TrackPart::Bus);
         let ends = self.of_steps[&step.step];
         self.slice(track, step, data, name, vec![]);
         self.of_steps.insert(step.step, ends); // what waits for it waits for its bank
     }
 
     fn data(&self, column: &Command) -> (Time, Time) {
-        let timing = &self.params.medium.timing;
+        let timing = &self.media.params(column.channel).timing;
         let lead = match column.kind {
             CommandKind::Read { .. } => timing.tCL,
             _ => timing.tCWD,
         };
         let first = column.cycle + lead;
-        (self.time(first), self.time(first + timing.tBURST))
+        let at = |cycle| self.media.time(column.channel, cycle);
+        (at(first), at(first + timing.tBURST))
     }
 
     /// The command's name, the time until which it occupies its bank, and the row that it concerns.
     fn occupies(&self, command: &Command) -> (&'static str, Time, Option<u64>) {
-        let timing = &self.params.medium.timing;
+        let medium = self.media.params(command.channel);
+        let timing = &medium.timing;
         let (name, until, row) = match command.kind {
             CommandKind::Activate { row } => ("ACT", command.cycle + timing.tRCD, Some(row)),
             CommandKind::Precharge => ("PRE", command.cycle + timing.tRP, None),
@@ -289,28 +289,28 @@ impl Drawing<'_> {
             CommandKind::Read { row, .. } => ("RD", command.done, Some(row)),
             CommandKind::Write { row, .. } => ("WR", command.done, Some(row)),
             CommandKind::Refresh => {
-                let length = self.params.medium.refreshes.length(timing);
+                let length = medium.refreshes.length(timing);
                 ("REF", command.cycle + length, None)
             }
             CommandKind::Pause => ("PAUSE", command.done.max(command.cycle + 1), None),
             CommandKind::Cancel => ("CANCEL", command.cycle + 1, None),
             CommandKind::Resume => ("RESUME", command.done, None),
         };
-        (name, self.time(until), row)
+        (name, self.media.time(command.channel, until), row)
     }
 
     fn refreshes(&mut self, refreshes: &[Command]) {
         for (number, command) in refreshes.iter().enumerate() {
             let (name, end, _) = self.occupies(command);
             let slice = Slice {
-                begin: self.time(command.cycle),
+                begin: self.media.time(command.channel, command.cycle),
                 end,
                 name: name.to_owned(),
                 notes: vec![("cycle", Said::Number(command.cycle))],
                 step: number as u64,
                 parts: Vec::new(),
             };
-            let track = Track::Channel(command.channel, TrackPart::Rank(command.rank));
+            let track = self.on_channel(command.channel, TrackPart::Rank(command.rank));
             let slice = self.tracks.add(track, slice);
             let ranks = (command.channel, command.rank, u32::MAX);
             self.banks.entry(ranks).or_default().push(slice);
@@ -339,7 +339,6 @@ impl Drawing<'_> {
         for spans in self.selections.values_mut().chain(self.buses.values_mut()) {
             spans.sort_unstable();
         }
-        let timing = &self.params.medium.timing;
         for (step, commands) in steps {
             let (Some(column), Some((first, last))) =
                 (commands.last(), self.of_steps.get(&step.step).copied())
@@ -347,10 +346,10 @@ impl Drawing<'_> {
                 continue;
             };
             let channel = column.channel;
-            let bank = self.decoder.bank(step.place.0);
+            let bank = self.media.bank(step.place);
             let in_queue = |number: &usize| {
                 let track = self.tracks.track_of(*number);
-                matches!(track, Track::Channel(_, TrackPart::Queue(_)))
+                matches!(track, Track::Channel(_, _, TrackPart::Queue(_)))
             };
             let queue = (first..=last).find(in_queue);
             let queue = queue.expect("each access has been in a queue");
@@ -368,9 +367,17 @@ impl Drawing<'_> {
             // The column command could have gone when the row was open.
             let open = match commands.len() {
                 1 => end,
-                _ => self.time(commands[commands.len() - 2].cycle + timing.tRCD),
+                _ => {
+                    let opened = commands[commands.len() - 2].cycle;
+                    let medium = self.media.params(channel);
+                    let to_column = match column.kind {
+                        CommandKind::Read { .. } => medium.timing.tRCD,
+                        _ => medium.groups.within(&medium.timing).tRCDWR,
+                    };
+                    self.media.time(channel, opened + to_column)
+                }
             };
-            let went = self.time(column.cycle);
+            let went = self.media.time(channel, column.cycle);
             if went > open {
                 let (data, _) = self.data(column);
                 let lead = data.since(went);
@@ -440,7 +447,7 @@ impl Drawing<'_> {
                 depth += change;
                 (at <= end).then_some((at, depth))
             });
-            let track = Track::Channel(channel, TrackPart::Depth(queue));
+            let track = self.on_channel(channel, TrackPart::Depth(queue));
             self.tracks.count(track, values.collect());
         }
     }

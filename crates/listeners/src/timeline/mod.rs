@@ -11,7 +11,6 @@ use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
-use sardonyx::medium::mapping::Decoder;
 use sardonyx::medium::params::EngineParams;
 use sardonyx::plan::Step;
 use sardonyx::plan::command::{Command, CommandKind};
@@ -19,6 +18,8 @@ use sardonyx::plan::observe::Observer;
 use sardonyx::plan::performed::{Part, Performed, Work};
 use sardonyx::plan::request::{Answer, Asked, Request};
 use sardonyx::units::Time;
+
+use crate::media::Media;
 
 /// The requests to draw, by their numbers in the order of admission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,8 +86,7 @@ struct UnderWay {
 
 /// A listener that draws the timeline of a run.
 pub struct Timeline {
-    params: EngineParams,
-    decoder: Decoder,
+    media: Media,
     window: TimelineWindow,
     phase: Phase,
     kept: KeptEvents,
@@ -107,10 +107,8 @@ pub struct Timeline {
 impl Timeline {
     /// Listens to a run on a machine with these parameters.
     pub fn new(params: &EngineParams, window: TimelineWindow) -> Timeline {
-        let medium = &params.medium;
         Timeline {
-            decoder: Decoder::new(&medium.geometry, medium.mapping),
-            params: params.clone(),
+            media: Media::new(params),
             window,
             phase: Phase::Before,
             kept: KeptEvents::default(),
@@ -141,7 +139,7 @@ impl Timeline {
     /// # Errors
     /// The writer's.
     pub fn write(self, named: &Named, to: &mut impl Write) -> io::Result<()> {
-        draw::drawn(&self.params, &self.decoder, self.kept).write(named, to)
+        draw::drawn(&self.media, self.kept).write(named, to)
     }
 
     fn begin(&mut self, number: u64, now: Time) {
@@ -167,9 +165,12 @@ impl Timeline {
     }
 
     fn commands_of(&mut self, access: &Performed) -> Commands {
-        let cycle = access.ended.ps() / self.params.medium.timing.clock.ps();
-        let channel = self.decoder.channel(access.place) as u32;
-        let found = self.columns.remove(&(channel, access.place.0, cycle));
+        let place = access.place;
+        let (channel, cycle) = (
+            self.media.channel(place),
+            self.media.cycle(place, access.ended),
+        );
+        let found = self.columns.remove(&(channel, place.in_medium(), cycle));
         found.unwrap_or_default() // a module with a buffer has no commands
     }
 }

@@ -20,7 +20,8 @@ pub(super) enum Track {
     /// The link: down if true, up if false.
     Link(bool),
     Unit(usize),
-    Channel(u32, TrackPart),
+    /// Whether of the near medium, and which.
+    Channel(bool, u32, TrackPart),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,7 +58,8 @@ impl Track {
         match self {
             Track::Core(_) | Track::Link(_) => None,
             Track::Unit(_) => Some("units".to_owned()),
-            Track::Channel(channel, _) => Some(format!("channel {channel}")),
+            Track::Channel(false, channel, _) => Some(format!("channel {channel}")),
+            Track::Channel(true, channel, _) => Some(format!("near channel {channel}")),
         }
     }
 
@@ -67,7 +69,7 @@ impl Track {
             Track::Link(true) => "link to the memory".to_owned(),
             Track::Link(false) => "link to the processor".to_owned(),
             Track::Unit(unit) => Unit::ALL[unit].name().to_owned(),
-            Track::Channel(_, part) => match part {
+            Track::Channel(_, _, part) => match part {
                 TrackPart::Waiting => "waiting for a slot".to_owned(),
                 TrackPart::Depth(queue) => format!("{} depth", queue.name()),
                 TrackPart::Queue(queue) => queue.name().to_owned(),
@@ -85,7 +87,7 @@ impl Track {
             Track::Core(_) => "request",
             Track::Link(_) => "link",
             Track::Unit(_) => "unit",
-            Track::Channel(_, part) => match part {
+            Track::Channel(_, _, part) => match part {
                 TrackPart::Waiting => "slot",
                 TrackPart::Depth(_) | TrackPart::Queue(_) | TrackPart::Forwarded => "queue",
                 TrackPart::Module => "module",

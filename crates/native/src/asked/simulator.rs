@@ -104,7 +104,7 @@ question! {
         timeline_window: Option<String>,
         /// Write each request's times and causes, as Parquet.
         requests: Option<Place>,
-        /// Write the memory's commands, one run's, as DRAMPower reads them.
+        /// Write one run's commands, a file a channel, as DRAMPower reads them.
         #[schemars(extend("rare" = true))]
         commands: Option<Place>,
         /// Runs at once; default: one a core.
