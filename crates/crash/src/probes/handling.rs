@@ -9,7 +9,7 @@ use super::life::UntimedLife;
 use crate::history::History;
 use crate::pads::{self, Encrypted, Held};
 use sardonyx::controller::encryption::pad::OTHER_KEY;
-use sardonyx::controller::{Controller, Write};
+use sardonyx::controller::{Class, Controller, Write};
 use sardonyx::line::{Line, Logical, Place, ZERO_LINE};
 use sardonyx::medium::image::Image;
 use sardonyx::medium::layout::Layout;
@@ -147,7 +147,12 @@ impl History {
         let logs = self.stack.keeps_log();
         let (mut held, mut logged) = (BTreeMap::new(), FxHashSet::default());
         let mut begun = usize::MAX;
+        let apart = self.stack.mapping.zeros_apart;
         for (index, handled) in (0..count).zip(self.journal.handled.iter().cycle()) {
+            // A mapping may treat zeros of a log either way, and a mask must not change which.
+            if apart && handled.class == Class::Log && handled.data == ZERO_LINE {
+                continue;
+            }
             let line = Logical((how.moved)(handled.line.0));
             if line.0 >= lines {
                 return None;

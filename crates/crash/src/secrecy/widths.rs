@@ -1,6 +1,7 @@
 //! The width of what an integrity writes, from the bytes of a run: a word with fewer bits than it should have shows so
 //! long before an attacker meets two equal ones. A word counts as a hash if a large share of the bits that ever change
-//! in it do so at each write, as those of a number that counts do not. Then all bits must change, each by itself: the
+//! in it do so at each write, as those of a number that counts do not; nor does one that is written rarely, and so in
+//! large steps, but it never goes down. Then all bits must change, each by itself: the
 //! differences between what a word was and became span all of them (their rank over GF(2)). A value that some word has
 //! had before says nothing: contents come back, and their hash with them. And no two places have one MAC. Left out:
 //! registers, which are on chip.
@@ -22,6 +23,10 @@ use sardonyx::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 /// probability 2^-64.
 const ENOUGH: usize = 128;
 const MOST_VERSIONS: u64 = 64;
+/// A number that goes up at so many changes, and never down, counts: a hash would do that with probability 2^-40.
+const UPWARD: usize = 40;
+/// The changes of a word that are kept to see whether it counts.
+const KEPT: usize = 512;
 /// A hash has at least this many bits that change: one of a MAC or a node, and one of a word that may as well be an
 /// address.
 const FEWEST: [u32; 2] = [12, 32];
@@ -63,10 +68,16 @@ struct Span {
     /// The number of bits that have changed, over all changes.
     bits: u64,
     last: Option<Place>,
+    /// The first changes: what the word was and became.
+    kept: Vec<[u64; 2]>,
 }
 
 impl Span {
-    fn take(&mut self, mut differs: u64, place: Place) {
+    fn take(&mut self, change: [u64; 2], place: Place) {
+        let mut differs = change[0] ^ change[1];
+        if self.kept.len() < KEPT {
+            self.kept.push(change);
+        }
         self.changes += 1;
         self.bits += u64::from(differs.count_ones());
         self.last = Some(place);
@@ -85,6 +96,24 @@ impl Span {
         self.basis.len() as u32
     }
 
+    /// Whether some of the bits that change, which lie side by side, are a number that only goes up.
+    fn counts(&self) -> bool {
+        let ever = self.kept.iter().fold(0, |ever, [was, is]| ever | was ^ is);
+        let mut left: u64 = ever;
+        while left != 0 {
+            let from = left.trailing_zeros();
+            let wide = (left >> from).trailing_ones();
+            let run = (u64::MAX >> (u64::BITS - wide)) << from;
+            let number = self.kept.iter().map(|change| change.map(|word| word & run));
+            let mut steps = number.filter(|[was, is]| was != is);
+            if steps.clone().count() >= UPWARD && steps.all(|[was, is]| was < is) {
+                return true;
+            }
+            left &= !run;
+        }
+        false
+    }
+
     fn is_hash(&self, fewest: u32) -> bool {
         // Half of a hash's bits change at each write; three eighths leave room for chance. A number that counts changes
         // far fewer.
@@ -92,6 +121,7 @@ impl Span {
         self.changes >= ENOUGH
             && rank >= fewest
             && self.bits * 8 >= self.changes as u64 * u64::from(rank) * 3
+            && !self.counts()
     }
 }
 
@@ -118,7 +148,7 @@ impl Words {
                 entry.insert(own);
                 if before != 0 {
                     let span = self.spans.entry((region, word)).or_default();
-                    span.take((before ^ new) & judged, place);
+                    span.take([before, new].map(|word| word & judged), place);
                 }
                 false
             }
@@ -272,6 +302,27 @@ mod tests {
         let few: Vec<u64> = (0..57).map(|_| random.draw()).collect();
         let word = span(1_000, || few[random.below(57) as usize]);
         assert!(word.rank() <= 56 && !word.is_hash(32));
+    }
+
+    #[test]
+    fn a_counter_that_goes_up_in_large_steps_is_no_hash_beside_the_low_bits_of_another() {
+        let mut random = SplitMix64(3);
+        let mut span = |goes_up: bool| {
+            let mut span = Span::default();
+            for _ in 0..400 {
+                let mut first = [random.below(1024), random.below(1024)];
+                if goes_up {
+                    first.sort_unstable();
+                }
+                let second = [random.draw(), random.draw()];
+                let change = [0, 1].map(|at| first[at] | second[at] << 56);
+                span.take(change, Place(7));
+            }
+            span
+        };
+        assert!(!span(true).is_hash(12));
+        let narrow = span(false);
+        assert!(narrow.is_hash(12) && narrow.rank() == 18);
     }
 
     #[test]
