@@ -10,7 +10,7 @@ use sardonyx::controller::designs::Stack;
 use sardonyx::controller::logging::LOG_REGION;
 use sardonyx::line::{LINE_BYTES, Line, Place};
 use sardonyx::medium::layout::Layout;
-use sardonyx::plan::journal::{Journal, MediumWrite};
+use sardonyx::plan::journal::{Domain, Journal, MediumWrite, OnChip};
 use sardonyx::plan::untimed::Untimed;
 use sardonyx::settings::Settings;
 
@@ -41,7 +41,7 @@ impl Held {
     }
 }
 
-/// An encrypted line that a write request or a hardware log put into the medium.
+/// An encrypted line that a write request or a hardware log put into the medium, or that waits on chip to be dumped there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encrypted {
     pub place: Place,
@@ -53,6 +53,8 @@ pub struct Encrypted {
     pub pad: [u64; WORDS],
     /// The bytes of a part, if parts that do not change may keep their ciphertext.
     pub keeps: Option<usize>,
+    /// Whether it waits on chip, where only a power cut shows it. It may leave for another place, as it is.
+    pub on_chip: bool,
 }
 
 impl Encrypted {
@@ -70,15 +72,37 @@ impl Encrypted {
             Some(logged) => logged.data,
             None => journal.handled[journal.request_of(write.order)?].data,
         };
-        let (plain_words, words) = (numbers(&plain), numbers(&write.line));
+        let keeps = held.keeps.filter(|_| place < held.lines);
         Some(Encrypted {
+            keeps,
+            ..Encrypted::of(write, plain, journal)
+        })
+    }
+
+    /// The line of a hardware log that `change` has a register hold; `None` if it is something else.
+    pub fn from_register(change: &OnChip, journal: &Journal, held: &Held) -> Option<Encrypted> {
+        let write = &change.write;
+        if change.domain != Domain::Registers || !held.log.contains(&write.place.0) {
+            return None;
+        }
+        let plain = journal.logged_by(write.order)?.data;
+        Some(Encrypted {
+            on_chip: true,
+            ..Encrypted::of(write, plain, journal)
+        })
+    }
+
+    fn of(write: &MediumWrite, plain: Line, journal: &Journal) -> Encrypted {
+        let (plain_words, words) = (numbers(&plain), numbers(&write.line));
+        Encrypted {
             place: write.place,
             counter: journal.counter_of(write.order),
             plain,
             words: write.words,
             pad: std::array::from_fn(|word| plain_words[word] ^ words[word]),
-            keeps: held.keeps.filter(|_| place < held.lines),
-        })
+            keeps: None,
+            on_chip: false,
+        }
     }
 
     pub fn carries(&self, word: usize) -> bool {
@@ -98,6 +122,17 @@ impl Encrypted {
     pub fn clash_of(&self, word: usize, old: &Encrypted, old_word: usize) -> Option<String> {
         let bytes = |word: usize| format!("bytes {} to {}", word * 8, word * 8 + 7);
         let (place, old_place) = (self.place.0, old.place.0);
+        if self.on_chip || old.on_chip {
+            let (new, before) = (numbers(&self.plain)[word], numbers(&old.plain)[old_word]);
+            return (new != before).then(|| {
+                format!(
+                    "the pad of a line that waited on chip covers two contents: {:016x} at place {place} and \
+                     {:016x} at place {old_place}",
+                    new.swap_bytes(),
+                    before.swap_bytes()
+                )
+            });
+        }
         if (self.place, word) != (old.place, old_word) {
             return Some(format!(
                 "the pad of place {place}, {}, is that of place {old_place}, {}",

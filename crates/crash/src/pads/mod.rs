@@ -167,6 +167,16 @@ impl Pads {
                 pads.add(what, at as u32);
             }
         }
+        // A line on chip is dumped where the next one of its register has not come yet.
+        let mut waiting = FxHashMap::default();
+        for (at, change) in journal.changed_on_chip() {
+            if let Some(what) = Encrypted::from_register(change, journal, held) {
+                if let Some(before) = waiting.insert(what.place, pads.uses.len()) {
+                    pads.uses[before].until = at as u32;
+                }
+                pads.add(what, at as u32);
+            }
+        }
         pads
     }
 
@@ -229,9 +239,10 @@ impl Pads {
         uses.map(|index| &self.uses[index as usize])
     }
 
-    /// Whether `value` is a word of any pad of the run, also of one that a merge keeps from the array.
+    /// Whether `value` is a word of any pad of the run, also of one that a merge keeps from the array. A line that waited
+    /// on chip may leave as it is, with words that are its pad's where it has zeros.
     pub fn has_word(&self, value: u64) -> bool {
-        self.by_word.contains_key(&value)
+        self.with_word(value).any(|(old, _)| !old.what.on_chip)
     }
 
     /// Tells what `new`, written after a cut at `position`, gives away together with what the array held by then.
@@ -302,6 +313,11 @@ impl Pads {
                 found.push(what.violation(Kind::PadReused, position, same));
             }
             what.pieces_by_themselves((index, kept), &mut clear, &mut alike);
+            if what.on_chip {
+                let clash = self.dumped_clash(new);
+                found.extend(clash.map(|clash| what.violation(Kind::PadReused, position, clash)));
+                continue;
+            }
             // An observer of the array never sees a use that is merged over.
             if new.until != u32::MAX {
                 continue;
@@ -338,6 +354,26 @@ impl Pads {
         found
     }
 
+    /// What a line on chip that a power cut shows gives away, together with what the array holds by then and with what
+    /// came before the run.
+    fn dumped_clash(&self, new: &Use) -> Option<String> {
+        let what = &new.what;
+        let mut words = (0..WORDS).filter(|word| what.carries(*word));
+        let own = words.find_map(|word| {
+            let mut same = self.with_word(what.pad[word]);
+            same.find_map(|(old, at)| {
+                let is_seen = !old.what.on_chip && old.until == u32::MAX && old.from < new.until;
+                is_seen
+                    .then(|| what.clash_of(word, &old.what, at))
+                    .flatten()
+            })
+        });
+        own.or_else(|| {
+            let (before, at) = self.before.as_ref()?;
+            before.clash(what, *at)
+        })
+    }
+
     /// The first word of the run whose pad an older use of the run has used, as far as the array shows both.
     fn own_clash(&self, index: usize, what: &Encrypted) -> Option<String> {
         let mut words = (0..WORDS).filter(|word| what.carries(*word));
@@ -347,6 +383,7 @@ impl Pads {
             while at != NONE {
                 let old = &self.uses[at as usize / WORDS];
                 if old.until == u32::MAX
+                    && !old.what.on_chip
                     && let Some(clash) = what.clash_of(word, &old.what, at as usize % WORDS)
                 {
                     return Some(clash);

@@ -6,7 +6,7 @@ use sardonyx::controller::encryption::pad;
 use sardonyx::line::Line;
 use sardonyx::line::{Class, Logical, Persist};
 use sardonyx::plan::journal::MediumWrite;
-use sardonyx::plan::journal::{Event, Handled, Sealed};
+use sardonyx::plan::journal::{Domain, Event, Handled, Logged, OnChip, Sealed};
 use sardonyx::settings::Settings;
 use sardonyx::units::Time;
 
@@ -124,6 +124,7 @@ fn what_was_used_before_a_cut_counts_in_later_lives_and_what_was_not_yet_does_no
         words: 0xff,
         pad: std::array::from_fn(|word| mixed(1, counter, word as u64)),
         keeps: None,
+        on_chip: false,
     };
     assert_eq!(first.clash(&again(2, [9; 64]), 1), None);
     assert!(first.clash(&again(2, [9; 64]), 2).is_some());
@@ -187,6 +188,7 @@ fn words_that_were_not_written_say_nothing_and_those_that_were_count() {
         words,
         pad: std::array::from_fn(|word| mixed(1, 1, word as u64)),
         keeps: None,
+        on_chip: false,
     };
     let pads = |second| Pads::from_uses(vec![part(0x0f, 1, [1; 64]), part(second, 2, [2; 64])]);
     assert_eq!(words(&pads(0xf0)), [""; 0]);
@@ -204,6 +206,7 @@ fn any_word_of_a_pad_that_returns_after_a_cut_is_seen() {
             words: 0xff,
             pad: std::array::from_fn(|at| mixed(1, 1 + u64::from(at != word), at as u64)),
             keeps: None,
+            on_chip: false,
         };
         assert!(first.clash(&again, 1).is_some(), "{word}");
     }
@@ -246,6 +249,7 @@ fn in_parts(is_new: impl Fn(u64, u64) -> bool) -> Pads {
                 words: 0xff,
                 pad,
                 keeps: Some(2),
+                on_chip: false,
             });
         }
     }
@@ -269,6 +273,7 @@ fn parts_that_stay_may_keep_their_ciphertext_and_those_that_change_may_not() {
         words: 0xff,
         pad: std::array::from_fn(|word| mixed(1, 16, word as u64)),
         keeps: Some(2),
+        on_chip: false,
     };
     let pads = Pads::from_uses(vec![chance(0x40, 16), chance(0x48, 17)]);
     assert_eq!(words(&pads), [""; 0]);
@@ -307,6 +312,7 @@ fn two_bytes_of_a_pad_that_return_with_another_content_are_seen_in_their_numbers
                     words: 0xff,
                     pad,
                     keeps: Some(2),
+                    on_chip: false,
                 });
             }
         }
@@ -319,4 +325,73 @@ fn two_bytes_of_a_pad_that_return_with_another_content_are_seen_in_their_numbers
             .any(|what| what.contains("bytes 18 to 19, covers two")),
         "{told:?}"
     );
+}
+
+/// A run in which lines wait on chip, each in the register of a place under a number, after another run.
+fn waiting(lines: &[(u64, u64, Line)], before: Option<Before>) -> Pads {
+    let mut journal = Journal::default();
+    for (order, (place, number, plain)) in (1..).zip(lines) {
+        let sealed = numbers(plain).into_iter().enumerate();
+        let sealed = sealed
+            .flat_map(|(word, plain)| (plain ^ mixed(*place, *number, word as u64)).to_le_bytes());
+        let sealed: Vec<u8> = sealed.collect();
+        journal.logged.push(Logged {
+            from: order,
+            until: order + 1,
+            data: *plain,
+        });
+        journal
+            .events
+            .push((Time::ZERO, Event::OnChip(journal.on_chip.len() as u32)));
+        journal.on_chip.push(OnChip {
+            domain: Domain::Registers,
+            write: MediumWrite {
+                order,
+                place: Place(*place),
+                at: Place(*place),
+                moved: sardonyx::plan::journal::Moved::default(),
+                line: sealed.try_into().expect("a line's bytes"),
+                words: 0xff,
+                sideband: None,
+                merged_into: None,
+            },
+            bytes: u64::MAX,
+            unlocked: Vec::new(),
+        });
+    }
+    let held = Held {
+        lines: 0,
+        log: 0..1 << 20,
+        keeps: None,
+    };
+    Pads::new(Vec::new(), &journal, &held, before)
+}
+
+#[test]
+fn a_line_on_chip_is_seen_by_whoever_cuts_the_power_while_it_is_there() {
+    // Register 1 has number 1, then number 3; a cut at position 2 dumps number 1.
+    let first = [(1, 1, [1; 64]), (2, 2, [2; 64]), (1, 3, [3; 64])];
+    let run = |lines: &[(u64, u64, Line)], cut: Option<u64>| {
+        let before = cut.map(|cut| (Arc::new(waiting(&first, None)), cut));
+        words(&waiting(lines, before)).len()
+    };
+    assert_eq!(run(&first, None), 0, "a run's own are never seen together");
+    assert_eq!(run(&[(1, 1, [1; 64])], Some(2)), 0, "the same content");
+    assert_eq!(run(&[(1, 1, [9; 64])], Some(2)), 1, "another content");
+    assert_eq!(
+        run(&[(1, 1, [9; 64]), (1, 9, [8; 64])], Some(2)),
+        1,
+        "it waited for a while"
+    );
+    assert_eq!(
+        run(&[(1, 1, [9; 64])], Some(3)),
+        0,
+        "number 1 was gone by then"
+    );
+    assert_eq!(
+        run(&[(1, 3, [9; 64])], Some(2)),
+        0,
+        "number 3 had not come yet"
+    );
+    assert_eq!(run(&[(1, 4, [9; 64])], Some(3)), 0, "numbers that go on");
 }

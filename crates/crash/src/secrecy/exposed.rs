@@ -10,7 +10,7 @@ use crate::violation::{Kind, Violation};
 use crate::words::{number, numbers};
 use sardonyx::ecc::{self, Matrix};
 use sardonyx::line::Line;
-use sardonyx::plan::journal::{Domain, Event, Journal, MediumWrite};
+use sardonyx::plan::journal::{Domain, Journal, MediumWrite};
 
 pub struct SecretContents {
     lines: FxHashSet<Line>,
@@ -71,10 +71,7 @@ pub(crate) fn in_clear(history: &History) -> Vec<Violation> {
         }
         shown.then_some("a content, or its check bits, as they are")
     };
-    let on_chip = (journal.events.iter().zip(1..)).filter_map(|((_, event), at)| match event {
-        Event::OnChip(index) => Some((at, &journal.on_chip[*index as usize])),
-        _ => None,
-    });
+    let on_chip = journal.changed_on_chip();
     let dumped = on_chip.filter(|(_, change)| change.domain == Domain::Registers);
     let dumped = dumped.filter(|(_, change)| contents.show_in(&change.write.line));
     let dumped = dumped.map(|(at, change)| {

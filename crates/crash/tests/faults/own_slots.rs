@@ -12,7 +12,7 @@ use crate::fault::{Layers, slips};
 slips! {
     /// What is wrong with the slots.
     Slip {
-        Nothing, NotAwaited, FreedEarly, Unread, NewestFirst, Unforgotten,
+        Nothing, NotAwaited, FreedEarly, Unread, NewestFirst, Unforgotten, NumberAgain,
     }
 }
 
@@ -63,7 +63,10 @@ impl WaitingSlots for Slipping {
     }
 
     fn last(&self, plan: &mut Plan) -> Option<u64> {
-        self.right.last(plan)
+        match self.slip {
+            Slip::NumberAgain => None,
+            _ => self.right.last(plan),
+        }
     }
 }
 

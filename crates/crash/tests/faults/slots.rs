@@ -16,4 +16,6 @@ pub const FAULTS: &[Fault] = rows! { "*/identity+co-located", WAITING;
         "Recovery writes the lines that waited from the newest to the oldest." [Cuts: WrongLine]
     "waiting-unforgotten" own(Unforgotten)
         "Recovery leaves the slots as they were." [Lives: LineLost]
+    "waiting-numbers-anew" own(NumberAgain)
+        "After a cut lines that wait are numbered from 1 again." [Lives: PadReused]
 };

@@ -252,6 +252,15 @@ impl Journal {
         events.flat_map(|((_, event), at)| self.accepted_by(*event).iter().map(move |w| (at, w)))
     }
 
+    /// The changes of on-chip lines, each with the first position at which it has happened.
+    pub fn changed_on_chip(&self) -> impl Iterator<Item = (u64, &OnChip)> {
+        let events = self.events.iter().zip(1..);
+        events.filter_map(|((_, event), at)| match event {
+            Event::OnChip(index) => Some((at, &self.on_chip[*index as usize])),
+            _ => None,
+        })
+    }
+
     /// The journal of a run that had to end because of `why`.
     pub fn ended_by(mut self: Box<Self>, why: Exhausted) -> Box<Journal> {
         self.events.truncate(self.sound.unwrap_or(usize::MAX));
