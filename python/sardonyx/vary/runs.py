@@ -113,6 +113,11 @@ class Simulated:
         return found
 
 
+def _owners(key: str) -> set[str]:
+    """The algorithms that declare a key."""
+    return {name for name, one in algorithms().items() if key in one.keys}
+
+
 @dataclass(frozen=True, slots=True)
 class MergedInTime:
     """Applications whose pages are merged meanwhile."""
@@ -138,19 +143,18 @@ class MergedInTime:
             for number in range(len(self.runs.points))
             for each in self._known(number)["assumed"]
         }
-        return ranges_of(assumed.values())
+        own = {"ksm", *self.designs}
+        return ranges_of(one for key, one in assumed.items() if (_owners(key) or own) & own)
 
     def depends(self, number: int, key: str, run: Run) -> bool:
         point = self.runs.points[number]
         if key in point.variant or key not in run.assumed:
             return False
         # Without merging nothing merges, but the machines and their load exist all the same.
-        known = algorithms()
-        if not known[point.design].merges:
-            return all(key not in one.keys for one in known.values())
-        # KSM's thread drives every algorithm; other keys belong to the algorithm in their name.
-        owner = key.partition(".")[0]
-        return owner in (point.design, "ksm") or owner not in known
+        # Without merging nothing merges, but the machines and their load exist all the same. KSM's
+        # thread drives every algorithm that merges; other keys are of those that declare them.
+        driven = {"ksm"} if algorithms()[point.design].merges else set()
+        return not (owners := _owners(key)) or bool(owners & {point.design, *driven})
 
     def row(self, number: int) -> dict[str, Any]:
         question = self.runs.question(self.runs.points[number])
