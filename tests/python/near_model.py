@@ -71,6 +71,87 @@ def cache(
     return near
 
 
+@dataclass
+class Admission:
+    """Which missed blocks are brought: at the ``after``-th miss that is seen, one of ``sample`` is,
+    and so many requests after the last one that was."""
+
+    after: int = 1
+    sample: int = 1
+    every: int = 0
+
+
+def blocks(
+    records: Sequence[Record],
+    lines: int,
+    shape: tuple[int, int],
+    writes: str,
+    *,
+    fills: bool = True,
+    admission: Admission | None = None,
+) -> Near:
+    """A cache of so many lines, in sets of so many ways of blocks of so many lines (``shape``).
+
+    Its tags are on chip: a hit is one access. A miss whose block is brought reads all of that, and
+    the block that was used longest ago goes as far as it is dirty, line by line as the places are
+    taken. Others go to the persistent medium, as writes do that must be there (``through``), or
+    that miss unless the cache ``fills`` on them.
+    """
+    ways, size = shape
+    near, sets = Near(), max(1, lines // (ways * size))
+    held: dict[int, dict[int, dict[int, Record]]] = {}
+    seen, admission = Counter[int](), admission or Admission()
+    misses, brought = 0, -admission.every
+
+    def admits(block: int, number: int) -> bool:
+        nonlocal misses, brought
+        misses += 1
+        if misses % admission.sample:
+            return False
+        seen[block] += 1
+        if seen[block] < admission.after or number - brought < admission.every:
+            return False
+        brought = number
+        del seen[block]
+        return True
+
+    for number, record in enumerate(records):
+        block = record.line // size
+        of_set = held.setdefault(block % sets, {})  # in order of use, dirty lines of each
+        hit = block in of_set
+        near.counts["write_hits" if record.writes else "read_hits"] += hit
+        through = record.writes and writes == "through"
+        if through or not (record.writes or hit):
+            near.far.append(record)
+        if not hit and not through and (fills or not record.writes) and admits(block, number):
+            oldest = of_set.pop(next(iter(of_set))) if len(of_set) == ways else {}
+            near.counts["near_fills"] += size
+            near.counts["near_writes"] += size
+            of_set[block] = {}
+            for offset, line in enumerate(range(block * size, (block + 1) * size)):
+                if offset in oldest:
+                    near.counts["near_reads"] += 1
+                    near.counts["near_victims"] += 1
+                    near.far.append(oldest[offset])
+                if line != record.line or record.writes:
+                    near.far.append(Record(False, line, None))
+        elif not hit:
+            near.counts["near_passed"] += 1
+            if record.writes and not through:
+                near.far.append(record)
+            continue
+        of_set[block] = of_set.pop(block)
+        if record.writes:
+            near.counts["near_writes"] += 1
+            if through:
+                of_set[block].pop(record.line % size, None)
+            else:
+                of_set[block][record.line % size] = record
+        elif hit:
+            near.counts["near_reads"] += 1
+    return near
+
+
 def beside(
     records: Sequence[Record], pages: int, policy: str, weights: tuple[int, int] = (1, 1)
 ) -> Near:

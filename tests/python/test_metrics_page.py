@@ -68,6 +68,7 @@ def test_the_metrics_page_names_what_runs_have(tmp_path: Path) -> None:
     runs += sardonyx.compare([ladder], designs=["sca"], set=cells | pauses).runs
     before = with_contents_of_before(tmp_path / "before.parquet")
     runs += sardonyx.compare([before], designs=["sca"]).runs
-    runs += sardonyx.compare([ladder], designs=["sca"], near="ddr4-2400").runs
+    blocks = {"near.tags": "on-chip"}
+    runs += sardonyx.compare([ladder], designs=["sca"], near="ddr4-2400", set=blocks).runs
     assert set(NAMES) == {name for run in runs for name in run.metrics}
     assert {cause for run in runs for cause in run.causes} <= set(CAUSES)

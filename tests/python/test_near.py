@@ -8,7 +8,7 @@ import near_model
 import pytest
 import sardonyx
 from independent_model import Machine, Record, esd, identity, read_trace
-from near_model import Near
+from near_model import Admission, Near
 from sardonyx import api
 from sardonyx.runs.results import Run
 from test_independent_model import TRACES, churn, write_trace
@@ -27,7 +27,7 @@ def runs(trace: Path, limit: int, sets: dict[str, bool | int | str]) -> tuple[Ru
 def agrees(run: Run, near: Near) -> None:
     """The near medium's counts, and all that the design below does with what reaches it."""
     machine, metrics = Machine(), run.metrics
-    for name in ("near_reads", "near_writes", "near_fills", "near_victims"):
+    for name in ("near_reads", "near_writes", "near_fills", "near_victims", "near_passed"):
         if near.counts[name] or metrics.get(name) is not None:
             assert metrics[name] == near.counts[name], (run.design, name)
     if run.design in POLICIES:
@@ -61,6 +61,46 @@ def test_each_count_of_a_cache_follows_from_a_recording(
     near = near_model.cache(read_trace(trace, limit), lines, writes, fills=fills)
     sets: dict[str, bool | int | str] = {"near.lines": lines, "near.writes": writes}
     for run in runs(trace, limit, sets | {"near.fills_on_write": fills}):
+        agrees(run, near)
+        assert run.metrics["reads_verified"]
+
+
+@pytest.mark.parametrize("name", ["redis", "x264", "sqlite3"])
+@pytest.mark.parametrize(
+    ("shape", "lines", "writes", "fills", "admission"),
+    [
+        ((4, 64), 2048, "back", True, Admission()),
+        ((1, 8), 512, "back", True, Admission(after=2)),
+        ((16, 1), 500, "stop", False, Admission()),
+        ((2, 64), 512, "through", True, Admission(after=3, sample=2)),
+        ((2, 16), 512, "back", True, Admission(after=2, every=50)),
+    ],
+)
+def test_each_count_of_a_cache_of_blocks_follows_from_a_recording(
+    name: str,
+    shape: tuple[int, int],
+    lines: int,
+    writes: str,
+    admission: Admission,
+    *,
+    fills: bool,
+) -> None:
+    trace, limit = TRACES / f"{name}.parquet", 4000
+    records = read_trace(trace, limit)
+    near = near_model.blocks(records, lines, shape, writes, fills=fills, admission=admission)
+    assert near.counts["near_fills"]
+    sets: dict[str, bool | int | str] = {
+        "near.lines": lines,
+        "near.writes": writes,
+        "near.fills_on_write": fills,
+        "near.tags": "on-chip",
+        "near.ways": shape[0],
+        "near.block_lines": shape[1],
+        "near.admit_after": admission.after,
+        "near.admit_sample": admission.sample,
+        "near.admit_every": admission.every,
+    }
+    for run in runs(trace, limit, sets):
         agrees(run, near)
         assert run.metrics["reads_verified"]
 
@@ -122,6 +162,40 @@ def test_a_hit_takes_one_access_and_a_dirty_miss_five(tmp_path: Path) -> None:
         [Record(False, 0, ones), Record(False, 0, ones)], 1, "back", fills=True
     )
     assert (alone.counts["near_reads"], alone.counts["near_writes"], len(alone.far)) == (2, 1, 1)
+
+
+@pytest.mark.parametrize("design", ["no-encryption", "fca", "esd-sound"])
+@pytest.mark.parametrize(("writes", "lost"), [("back", False), ("through", False), ("stop", True)])
+@pytest.mark.parametrize("after", [1, 2])
+def test_a_cut_loses_what_stays_in_blocks(
+    design: str,
+    writes: str,
+    after: int,
+    *,
+    lost: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sets: dict[str, bool | int | str] = {
+        "near.writes": writes,
+        "near.tags": "on-chip",
+        "near.ways": 2,
+        "near.block_lines": 4,
+        "near.lines": 16,
+        "near.admit_after": after,
+    }
+    answer = api.crash_once(
+        ["btree"],
+        designs=[design],
+        near="ddr4-2400",
+        set=sets,
+        transactions=120,
+        footprint=16384,
+    )
+    run = answer["runs"][0]
+    assert run["cuts"] > 500
+    assert (run["lost_cuts"] > 0) is lost
 
 
 @pytest.mark.parametrize("design", ["no-encryption", "fca", "esd-sound"])

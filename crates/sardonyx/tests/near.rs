@@ -57,19 +57,23 @@ fn play(memory: &mut Memory, lines: Range<u64>, number: u64) {
 
 #[test]
 fn both_media_keep_the_rules_of_their_own_clocks() {
-    for (near, form) in [
-        ("ddr4-2400", "cache"),
-        ("hbm2", "cache"),
-        ("ddr5-4800", "beside"),
+    for (near, form, tags) in [
+        ("ddr4-2400", "cache", "beside"),
+        ("hbm2", "cache", "on-chip"),
+        ("ddr5-4800", "beside", "none"),
     ] {
-        let machine = machine(
-            near,
-            &[
-                ("near.form", form),
-                ("near.lines", "256"),
-                ("medium.geometry.rows", "16"),
-            ],
-        );
+        let mut sets = vec![
+            ("near.form", form),
+            ("near.lines", "256"),
+            ("medium.geometry.rows", "16"),
+        ];
+        if form == "cache" {
+            sets.push(("near.tags", tags));
+        }
+        if tags == "on-chip" {
+            sets.extend([("near.ways", "4"), ("near.block_lines", "4")]);
+        }
+        let machine = machine(near, &sets);
         let far = machine.engine.medium.geometry.lines();
         let lines = match form {
             "beside" => far - 256..far + machine.near_lines(),
@@ -156,6 +160,34 @@ fn a_cut_leaves_what_was_flushed_and_loses_what_stayed_near() {
             [Some(old), Some(new), Some(new), Some(new)],
             "{design}"
         );
+    }
+}
+
+#[test]
+fn blocks_learn_what_memory_held_and_are_written_home_in_the_end() {
+    let sets = [
+        ("near.tags", "on-chip"),
+        ("near.ways", "2"),
+        ("near.block_lines", "4"),
+        ("near.lines", "16"),
+    ];
+    for design in ["no-encryption", "fca", "esd-sound"] {
+        let mut memory = Memory::new(&machine("ddr4-2400", &sets), design).unwrap();
+        let held: Line = std::array::from_fn(|byte| byte as u8);
+        // Line 5 comes with the block of line 4, before anybody says what it held.
+        assert_eq!(memory.read_at_once(Logical(4)), None);
+        memory.preload(Logical(5), &held);
+        assert_eq!(memory.read_at_once(Logical(5)), Some(held), "{design}");
+        let lines: Vec<Line> = (0..64).map(|line| [line as u8 % 9; 64]).collect();
+        for (line, data) in lines.iter().enumerate() {
+            memory.write_at_once(Logical(line as u64), data);
+        }
+        memory.settle();
+        let mut after = left(&memory, &machine("ddr4-2400", &sets), design);
+        for (line, data) in lines.iter().enumerate() {
+            let read = after.read_at_once(Logical(line as u64));
+            assert_eq!(read, Some(*data), "{design} {line}");
+        }
     }
 }
 
@@ -257,6 +289,26 @@ fn what_cannot_be_near_is_refused_with_the_key_and_a_remedy() {
         (
             &[("near.extends", "ddr4-2400"), ("link.down_ns", "9")],
             "near.form=beside",
+        ),
+        (
+            &[("near.extends", "ddr4-2400"), ("near.ways", "4")],
+            "near.tags is on-chip",
+        ),
+        (
+            &[
+                ("near.extends", "ddr4-2400"),
+                ("near.tags", "on-chip"),
+                ("near.looks_before_write", "false"),
+            ],
+            "near.tags is beside",
+        ),
+        (
+            &[
+                ("near.extends", "ddr4-2400"),
+                ("near.tags", "on-chip"),
+                ("near.survives", "yes"),
+            ],
+            "near.tags=beside",
         ),
     ] {
         let refused = Machine::load("esd", sets).unwrap_err().to_string();

@@ -5,7 +5,9 @@ use crate::controller::designs;
 use crate::line::LINE_BYTES;
 use crate::medium::cells::Coding;
 use crate::medium::mapping::Field;
-use crate::medium::near::{FORM, NearForm, NearTables, SURVIVES, TABLES, counted_on};
+use crate::medium::near::{
+    BLOCK_LINES, FORM, NearForm, NearTables, SURVIVES, TABLES, TAGS, WAYS, counted_on, on_chip,
+};
 use crate::medium::params::MAX_BANKS;
 use crate::medium::pausing::POLICY;
 use crate::settings::CacheParams;
@@ -206,11 +208,38 @@ fn near(machine: &Machine, layers: &Layers) -> Result<()> {
             "set near.survives=yes, a module that reserve power saves, or leave the tables where they are",
         ));
     }
+    if on_chip(&machine.settings) {
+        near_blocks(machine, near.geometry.lines(), layers)?;
+    }
     if machine.engine.link.is_some() && machine.settings.get(&FORM) == NearForm::Cache {
         return Err(layers.fault(
             &[FORM.name(), "link.down_ns"],
             "a cache before a memory behind a link is not modelled".to_owned(),
             "use near.form=beside, or a machine without a link",
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses a cache in a near medium of `lines` lines that is smaller than a set, or whose tags a power cut loses alone.
+fn near_blocks(machine: &Machine, lines: u64, layers: &Layers) -> Result<()> {
+    if counted_on(&machine.settings) {
+        return Err(layers.fault(
+            &[SURVIVES.name(), TAGS.name()],
+            "tags on chip do not outlive a power cut, and no line is found again without them"
+                .to_owned(),
+            "set near.tags=beside, or near.survives=no",
+        ));
+    }
+    let (ways, block) = (
+        machine.settings.get(&WAYS),
+        machine.settings.get(&BLOCK_LINES),
+    );
+    if ways * block > lines {
+        return Err(layers.fault(
+            &[WAYS.name(), BLOCK_LINES.name()],
+            format!("a set of {ways} blocks of {block} lines is more than the {lines} lines of the near medium"),
+            "lower near.ways, or name a larger machine in near.extends",
         ));
     }
     Ok(())

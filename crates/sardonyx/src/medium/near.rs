@@ -3,7 +3,9 @@
 //! moves lines is `controller/near`.
 //!
 //! Source of the cache: Optane's memory mode, direct-mapped lines whose tags lie in the ECC bits (Izraelevitz et al.,
-//! 2019; Hildebrand et al., ISPASS 2021). Left out: lines that were in the cache before the run, which begins cold.
+//! 2019; Hildebrand et al., ISPASS 2021); of blocks, caches of pages whose tags are on chip (as Jevdjic et al., ISCA 2013,
+//! tell them apart). Left out: lines that were in the cache before the run, which begins cold. Others' clean lines would cost what
+//! empty slots do.
 
 use super::parts::Part;
 use crate::line::Place;
@@ -52,6 +54,18 @@ pub enum Survives {
 
 words!(Survives { "no" => No, "yes" => Yes, "claimed" => Claimed });
 
+/// Where the tags of a cache are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tags {
+    /// In the ECC bits of the lines, which come and go with them.
+    #[default]
+    Beside,
+    /// In memory on chip, which a power cut loses.
+    OnChip,
+}
+
+words!(Tags { "beside" => Beside, "on-chip" => OnChip });
+
 /// The tables of the persistent medium's design that lie in the near medium.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NearTables {
@@ -95,6 +109,18 @@ const CACHE: Needs = Needs {
     what: "near.form is cache",
 };
 
+const TAGS_BESIDE: Needs = Needs {
+    met: |settings| (CACHE.met)(settings) && !on_chip(settings),
+    switches: &["near.tags"],
+    what: "near.form is cache and near.tags is beside",
+};
+
+const ON_CHIP: Needs = Needs {
+    met: on_chip,
+    switches: &["near.tags"],
+    what: "near.form is cache and near.tags is on-chip",
+};
+
 const BESIDE: Needs = Needs {
     met: |settings| settings.get(&FORM) == NearForm::Beside,
     switches: &["near.form"],
@@ -122,7 +148,8 @@ keys! {
         "Tables of the persistent medium's design that lie in the near one, which has to survive a power cut" needs NEAR;
     LINES: u64 = int("near.lines", (0, MOST_LINES), 0),
         Source("all that the near medium has"),
-        "Lines of the near medium that are used; 0 for all" needs NEAR
+        "Lines of the near medium that are used; 0 for all. A cache with ways has whole sets of them, and one at least"
+        needs NEAR
         under |by| by.cache_lines;
     WRITES: Writes = word("near.writes", "back"),
         Assumed("memory mode writes back and persists nothing (stop); no machine sold has a cache before memory that persists"),
@@ -133,7 +160,27 @@ keys! {
         "Whether a write that misses the cache brings its line from the persistent medium first" needs CACHE;
     LOOKS: bool = flag("near.looks_before_write", true),
         Source("Hildebrand et al., ISPASS 2021: a write reads the tag first; NVMain's LO_Cache does not"),
-        "Whether a write reads its slot first: its tag, and the line that may have to go" needs CACHE;
+        "Whether a write reads its slot first: its tag, and the line that may have to go" needs TAGS_BESIDE;
+    TAGS: Tags = word("near.tags", "beside"),
+        Source("Optane's memory mode: in the ECC bits (Hildebrand et al., ISPASS 2021); caches of pages: on chip"),
+        "Where the cache's tags are: beside the lines, which a look-up reads, or on chip, without an access and in no \
+         time (assumed)" needs CACHE;
+    BLOCK_LINES: u64 = int("near.block_lines", (1, 64), 64),
+        Source("pages of 4 KiB, as in caches of pages (Jevdjic et al., ISCA 2013) and Linux's tiering"),
+        "Lines of a block of the cache, all of which are brought at once" needs ON_CHIP;
+    WAYS: u64 = int("near.ways", (1, 64), 16),
+        Assumed("caches of pages differ, and pages of a tier have no sets at all: as many ways as it has blocks, or 64"),
+        "Ways of a set of the cache, of which the block that was used longest ago goes"
+        in Between("1", "64", "a slot for each block, to nearly any") needs ON_CHIP;
+    ADMIT_AFTER: u64 = int("near.admit_after", (1, 1 << 20), 1),
+        Source("a cache brings what it misses; TPP promotes a page at the second fault that finds it in use (2)"),
+        "Misses of a block, among those that are seen, until it is brought" needs ON_CHIP;
+    ADMIT_SAMPLE: u64 = int("near.admit_sample", (1, 1 << 20), 1),
+        Source("a cache sees all; Linux sees what it has unmapped since its last scan"),
+        "Misses of which one is seen" needs ON_CHIP;
+    ADMIT_EVERY: u64 = int("near.admit_every", (0, 1 << 40), 0),
+        Source("a cache has no limit; Linux has one of bytes a second (numa_balancing_promote_rate_limit_MBps)"),
+        "Requests between two blocks that are brought, at least" needs ON_CHIP;
     PAGES: Pages = word("near.pages", "first"),
         Source("Linux allocates from the node that the program runs on until that is full"),
         "Where a page lies that is touched first: in the near medium until that is full, in turns, or in the near one \
@@ -206,6 +253,11 @@ pub static PART: Part = Part {
 /// Whether the machine counts on the near medium after a power cut.
 pub fn counted_on(settings: &Settings) -> bool {
     (NEAR.met)(settings) && settings.get(&SURVIVES) != Survives::No
+}
+
+/// Whether the tags of a cache are on chip.
+pub fn on_chip(settings: &Settings) -> bool {
+    (CACHE.met)(settings) && settings.get(&TAGS) == Tags::OnChip
 }
 
 /// The bits of the near medium's places.

@@ -3,19 +3,24 @@
 //! there. The keys, and their sources, are in `medium/near`.
 //!
 //! The cache is direct mapped. A line's tag lies in the eight bytes beside it, as in Optane's memory mode, and comes and
-//! goes with the line: a look-up is a read of the near medium.
+//! goes with the line: a look-up is a read of the near medium. With tags on chip it has blocks and ways, in `blocks`.
+
+mod blocks;
+mod tags;
+
+use blocks::NearBlocks;
+pub use tags::SavedSlots;
+use tags::Tag;
 
 use rustc_hash::FxHashMap;
 
 use super::{Class, Controller, Persist, Write};
 use crate::figures::{Amount, Figures, figures};
 use crate::line::{Line, Logical, Place, ZERO_LINE};
-use crate::medium::image::Image;
 use crate::medium::near::{
-    self, FILLS, FORM, LOOKS, NEAR_FLUSHED, NEAR_HIT, NEAR_VICTIM, NearForm, WRITES, Writes, bits,
+    FILLS, FORM, LOOKS, NEAR_FLUSHED, NEAR_HIT, NEAR_VICTIM, NearForm, WRITES, Writes, bits,
     counted_on, used,
 };
-use crate::medium::params::Geometry;
 use crate::plan::{At, Fetched, Plan, Step, Stored};
 use crate::settings::Settings;
 use crate::stats::Cause;
@@ -26,63 +31,8 @@ figures! { "The near medium";
     FILLED: Count Less "near_fills", "likewise, lines brought from the persistent medium";
     VICTIMS: Count Less "near_victims", "likewise, dirty lines written to the persistent medium for another's sake";
     FLUSHED: Count Less "near_flushes", "likewise, lines that a flush sent on to the persistent medium";
+    PASSED: Count Less "near_passed", "`near.tags=on-chip`: requests that missed, and whose block was not brought";
 }
-
-/// What lies beside a line of the cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Tag {
-    line: Logical,
-    /// Whether the persistent medium has older bytes.
-    dirty: bool,
-    /// Whether nobody knows the bytes: they were written before the run.
-    unknown: bool,
-    /// Whether the line must reach the persistent medium with its counter.
-    atomic: bool,
-    log: bool,
-}
-
-/// Which lines a cache holds that a power cut leaves, for readers of the medium's bytes.
-#[derive(Clone, Debug)]
-pub struct SavedSlots {
-    lines: u64,
-}
-
-impl SavedSlots {
-    /// The slots of a machine with these settings; `None` if it has no such cache.
-    pub fn saved(settings: &Settings) -> Option<SavedSlots> {
-        let own = near::settings(settings)?;
-        let saved = settings.get(&FORM) == NearForm::Cache && bits(settings) == Place::NEAR_SAVED;
-        let lines = used(settings, Geometry::from_settings(&own).lines());
-        saved.then_some(SavedSlots { lines })
-    }
-
-    /// The line that lies at `place` with `beside` beside it; `None` if none does, or if that is no slot.
-    pub fn held(&self, place: Place, beside: Option<[u8; 8]>) -> Option<Logical> {
-        let slot = Some(place.in_medium()).filter(|slot| place.is_near() && *slot < self.lines)?;
-        let bits = beside
-            .map(u64::from_le_bytes)
-            .filter(|bits| bits & VALID != 0)?;
-        Some(Logical((bits >> FLAGS) * self.lines + slot))
-    }
-
-    /// The lines that all slots in `image` hold, by place.
-    pub fn all(&self, image: &Image) -> FxHashMap<Place, u64> {
-        let near = image.near().into_iter().flat_map(Image::with_sideband);
-        let places = near.map(|place| Place(place.0 | Place::NEAR_SAVED));
-        let held = places.filter_map(|place| {
-            let line = self.held(place, image.sideband(place))?;
-            Some((place, line.0))
-        });
-        held.collect()
-    }
-}
-
-const VALID: u64 = 1;
-const DIRTY: u64 = 2;
-const UNKNOWN: u64 = 4;
-const ATOMIC: u64 = 8;
-const LOG: u64 = 16;
-const FLAGS: u32 = 8;
 
 /// Lines on their way that are remembered before those that have arrived are forgotten.
 const MOST_HOMEWARD: usize = 256;
@@ -102,6 +52,8 @@ pub struct Near {
     far_lines: u64,
     /// The layers over its lines.
     stack: Box<Controller>,
+    /// What the cache holds, if its tags are on chip.
+    blocks: Option<Box<NearBlocks>>,
     /// Lines on their way to the persistent medium, and the step at which they are safe, for flushes that find them gone.
     homeward: FxHashMap<u64, Step>,
     reads: [u64; 2],
@@ -109,6 +61,7 @@ pub struct Near {
     filled: u64,
     victims: u64,
     flushed: u64,
+    passed: u64,
 }
 
 impl Near {
@@ -121,6 +74,7 @@ impl Near {
         far_lines: u64,
         logs: bool,
     ) -> Near {
+        let lines = used(settings, lines);
         let writes = match settings.get(&WRITES) {
             Writes::Back if logs => Writes::Through,
             writes => writes,
@@ -132,15 +86,17 @@ impl Near {
             looks_before_write: settings.get(&LOOKS),
             bits: bits(settings),
             is_safe: counted_on(settings),
-            lines: used(settings, lines),
+            lines,
             far_lines,
             stack: Box::new(stack),
+            blocks: NearBlocks::from_settings(settings, lines).map(Box::new),
             homeward: FxHashMap::default(),
             reads: [0; 2],
             written: [0; 2],
             filled: 0,
             victims: 0,
             flushed: 0,
+            passed: 0,
         }
     }
 
@@ -158,20 +114,24 @@ impl Near {
         Logical(line.0 - self.far_lines)
     }
 
-    fn slot(&self, line: Logical) -> Logical {
+    /// Where the cache has a line, or would have it if each line has one slot only.
+    fn slot(&self, line: Logical) -> Option<Logical> {
+        match &self.blocks {
+            None => Some(self.only_slot(line)),
+            Some(blocks) => blocks.slot(line),
+        }
+    }
+
+    fn only_slot(&self, line: Logical) -> Logical {
         Logical(line.0 % self.lines)
     }
 
     fn tag(&self, slot: Logical, plan: &mut Plan) -> Option<Tag> {
+        if let Some(blocks) = &self.blocks {
+            return blocks.tag(slot);
+        }
         let beside = plan.in_near(self.bits, |plan| plan.peek_sideband(Place(slot.0)));
-        let bits = u64::from_le_bytes(beside?);
-        (bits & VALID != 0).then(|| Tag {
-            line: Logical((bits >> FLAGS) * self.lines + slot.0),
-            dirty: bits & DIRTY != 0,
-            unknown: bits & UNKNOWN != 0,
-            atomic: bits & ATOMIC != 0,
-            log: bits & LOG != 0,
-        })
+        Tag::beside(beside?, slot, self.lines)
     }
 
     /// What a slot holds, as if it were known.
@@ -184,30 +144,31 @@ impl Near {
         plan.in_near(self.bits, |plan| stack.read(slot, Class::Data, after, plan))
     }
 
-    /// Puts a line with its tag into its slot, not before `gate`.
-    fn put(&mut self, tag: Tag, data: At<Option<&Line>>, gate: Step, plan: &mut Plan) -> Stored {
-        let slot = self.slot(tag.line);
-        let flags = [
-            (true, VALID),
-            (tag.dirty, DIRTY),
-            (data.value.is_none(), UNKNOWN),
-            (tag.atomic, ATOMIC),
-            (tag.log, LOG),
-        ];
-        let flags = flags
-            .into_iter()
-            .filter(|(set, _)| *set)
-            .map(|(_, bit)| bit);
-        let bits = flags.fold((tag.line.0 / self.lines) << FLAGS, |bits, bit| bits | bit);
+    /// Puts a line with its tag into a slot, not before `gate`.
+    fn put(
+        &mut self,
+        slot: Logical,
+        tag: Tag,
+        data: At<Option<&Line>>,
+        gate: Step,
+        plan: &mut Plan,
+    ) -> Stored {
         let line = data.value.unwrap_or(&ZERO_LINE);
         let write = Write {
             gate,
             ..Write::new(slot, At::new(line, data.at))
         };
         let stack = &mut self.stack;
+        let unknown = data.value.is_none();
+        let tag = Tag { unknown, ..tag };
+        if let Some(blocks) = &mut self.blocks {
+            blocks.set(slot, tag);
+            return plan.in_near(self.bits, |plan| stack.write(write, plan));
+        }
+        let beside = tag.to_beside(self.lines);
         plan.in_near(self.bits, |plan| {
             let stored = stack.write(write, plan);
-            plan.put_beside_newest(Place(slot.0), bits.to_le_bytes());
+            plan.put_beside_newest(Place(slot.0), beside);
             stored
         })
     }
@@ -283,6 +244,9 @@ impl Near {
         match self.form {
             NearForm::Beside if self.has(line) => self.get(self.beside(line), after, plan),
             NearForm::Beside | NearForm::None => far.read(line, class, after, plan),
+            NearForm::Cache if self.blocks.is_some() => {
+                self.block_read(line, class, after, far, plan)
+            }
             NearForm::Cache => self.cached_read(line, class, after, far, plan),
         }
     }
@@ -295,28 +259,34 @@ impl Near {
         far: &mut Controller,
         plan: &mut Plan,
     ) -> Fetched {
-        let slot = self.slot(line);
+        let slot = self.only_slot(line);
         let tag = self.tag(slot, plan);
         let hit = tag.filter(|tag| tag.line == line);
         self.reads[usize::from(hit.is_some())] += 1;
         if let Some(tag) = hit {
-            let mut got = self.get(slot, after, plan);
-            if tag.unknown {
-                got.value = None;
-            }
-            plan.exercise(&NEAR_HIT);
-            return got;
+            return self.found(slot, tag, after, plan);
         }
         let looked = self.get(slot, after, &mut plan.because(Cause::Near));
         let got = far.read(line, class, looked.at, plan);
         let room = self.expel(tag, &looked, far, plan);
-        self.fill(line, class, &got, room, plan);
+        self.fill(slot, line, class, &got, room, plan);
         got
     }
 
-    /// Puts a line that the persistent medium has given into its slot, whose last line has left it after `gate`.
+    /// Reads a line that the cache has.
+    fn found(&mut self, slot: Logical, tag: Tag, after: Step, plan: &mut Plan) -> Fetched {
+        let mut got = self.get(slot, after, plan);
+        if tag.unknown {
+            got.value = None;
+        }
+        plan.exercise(&NEAR_HIT);
+        got
+    }
+
+    /// Puts a line that the persistent medium has given into a slot, whose last line has left it after `gate`.
     fn fill(
         &mut self,
+        slot: Logical,
         line: Logical,
         class: Class,
         got: &Fetched,
@@ -325,14 +295,11 @@ impl Near {
     ) -> Stored {
         self.filled += 1;
         let clean = Tag {
-            line,
-            dirty: false,
-            unknown: false,
-            atomic: false,
             log: class == Class::Log,
+            ..Tag::of(line)
         };
         let data = At::new(got.value.as_ref(), got.at);
-        self.put(clean, data, gate, &mut plan.because(Cause::Near))
+        self.put(slot, clean, data, gate, &mut plan.because(Cause::Near))
     }
 
     /// See [`super::Layer::write`].
@@ -349,8 +316,48 @@ impl Near {
                 plan.in_near(self.bits, |plan| stack.write(own, plan))
             }
             NearForm::Beside | NearForm::None => far.write(write, plan),
+            NearForm::Cache if self.blocks.is_some() => self.block_write(write, far, plan),
             NearForm::Cache => self.cached_write(write, far, plan),
         }
+    }
+
+    /// Sends a written line on at once if the persistent medium has to have it. Returns what becomes of it there.
+    fn write_below(
+        &mut self,
+        write: Write<Logical>,
+        far: &mut Controller,
+        plan: &mut Plan,
+    ) -> Option<Stored> {
+        let through = match self.writes {
+            Writes::Through => true,
+            Writes::Back => write.flushed && !self.is_safe,
+            Writes::Stop => false,
+        };
+        if through && write.flushed {
+            self.flushed += 1;
+            plan.exercise(&NEAR_FLUSHED);
+        }
+        through.then(|| self.write_on(write, far, plan))
+    }
+
+    /// Puts a line that was written into a slot; `home` is what became of it below.
+    fn keep(
+        &mut self,
+        slot: Logical,
+        write: Write<Logical>,
+        home: Option<Stored>,
+        gate: Step,
+        plan: &mut Plan,
+    ) -> Stored {
+        let tag = Tag {
+            dirty: home.is_none(),
+            atomic: write.order == Persist::CounterAtomic,
+            log: write.class == Class::Log,
+            ..Tag::of(write.at)
+        };
+        let data = At::new(Some(write.data.value), write.data.at);
+        let kept = self.put(slot, tag, data, gate, plan);
+        home.unwrap_or(kept)
     }
 
     fn cached_write(
@@ -359,28 +366,19 @@ impl Near {
         far: &mut Controller,
         plan: &mut Plan,
     ) -> Stored {
-        let slot = self.slot(write.at);
+        let slot = self.only_slot(write.at);
         let tag = self.tag(slot, plan);
         let hit = tag.is_some_and(|tag| tag.line == write.at);
         self.written[usize::from(hit)] += 1;
-        let through = match self.writes {
-            Writes::Through => true,
-            Writes::Back => write.flushed && !self.is_safe,
-            Writes::Stop => false,
-        };
         // The persistent medium first: its steps are those of the request's own line.
-        let home = through.then(|| self.write_on(write, far, plan));
-        if through && write.flushed {
-            self.flushed += 1;
-            plan.exercise(&NEAR_FLUSHED);
-        }
+        let home = self.write_below(write, far, plan);
         let looked = match self.looks_before_write {
             true => self.get(slot, write.gate, &mut plan.because(Cause::Near)),
             false => At::new(self.held(slot, plan), write.gate),
         };
         let mut room = looked.at;
         if !hit {
-            if self.fills_on_write && !through {
+            if self.fills_on_write && home.is_none() {
                 let got = far.read(
                     write.at,
                     write.class,
@@ -394,24 +392,14 @@ impl Near {
                     at: got.at,
                 };
                 let free = self.expel(tag, &looked, far, plan);
-                room = self.fill(write.at, write.class, &got, free, plan).done;
+                room = self
+                    .fill(slot, write.at, write.class, &got, free, plan)
+                    .done;
             } else {
                 room = self.expel(tag, &looked, far, plan);
             }
         }
-        let own = Tag {
-            line: write.at,
-            dirty: !through,
-            unknown: false,
-            atomic: write.order == Persist::CounterAtomic,
-            log: write.class == Class::Log,
-        };
-        let data = At::new(Some(write.data.value), write.data.at);
-        let kept = self.put(own, data, room, plan);
-        match home {
-            None => kept,
-            Some(home) => home,
-        }
+        self.keep(slot, write, home, room, plan)
     }
 
     /// See [`Controller::flush_line`].
@@ -419,45 +407,45 @@ impl Near {
         if !self.flushes_below() {
             return Stored::at(Step::PAST);
         }
-        let slot = self.slot(line);
+        if self.blocks.is_some() {
+            return self.block_flush(line, far, plan);
+        }
+        let slot = self.only_slot(line);
         let tag = self.tag(slot, plan);
         let looked = self.get(slot, Step::PAST, &mut plan.because(Cause::Near));
         let Some(tag) = tag.filter(|tag| tag.line == line && tag.dirty) else {
-            let safe = self.homeward.get(&line.0).copied();
-            return Stored::at(plan.both(looked.at, safe.unwrap_or(Step::PAST)));
+            let safe = self.safe_home(line);
+            return Stored::at(plan.both(looked.at, safe));
         };
         self.flushed += 1;
         plan.exercise(&NEAR_FLUSHED);
         let home = self.write_home(tag, &looked, far, plan);
-        let clean = Tag {
-            dirty: false,
-            ..tag
-        };
         let data = At::new(looked.value.as_ref(), looked.at);
-        self.put(clean, data, looked.at, &mut plan.because(Cause::Near));
+        let plan = &mut plan.because(Cause::Near);
+        self.put(slot, tag.clean(), data, looked.at, plan);
         home
+    }
+
+    /// The step after which the persistent medium has what it was last sent of a line.
+    fn safe_home(&self, line: Logical) -> Step {
+        self.homeward.get(&line.0).copied().unwrap_or(Step::PAST)
     }
 
     /// Writes all dirty lines to the persistent medium, and the near stack's metadata back, as an orderly shutdown does.
     pub fn flush(&mut self, far: &mut Controller, plan: &mut Plan) {
         if self.form == NearForm::Cache {
-            for slot in plan.near_sidebands() {
-                let slot = Logical(slot);
+            let slots = match &self.blocks {
+                None => plan.near_sidebands(),
+                Some(blocks) => blocks.slots(),
+            };
+            for slot in slots.into_iter().map(Logical) {
                 let Some(tag) = self.tag(slot, plan).filter(|tag| tag.dirty) else {
                     continue;
                 };
                 let got = self.get(slot, Step::PAST, plan);
                 self.write_home(tag, &got, far, plan);
                 let data = At::new(got.value.as_ref(), got.at);
-                self.put(
-                    Tag {
-                        dirty: false,
-                        ..tag
-                    },
-                    data,
-                    got.at,
-                    plan,
-                );
+                self.put(slot, tag.clean(), data, got.at, plan);
             }
         }
         let stack = &mut self.stack;
@@ -484,12 +472,14 @@ impl Near {
             NearForm::Beside => self.has(line).then(|| self.beside(line)),
             NearForm::None => None,
             NearForm::Cache => {
-                let slot = self.slot(line);
-                let tag = self.tag(slot, plan).filter(|tag| tag.line == line);
-                if tag.is_some_and(|tag| !tag.unknown) {
+                let held = self.slot(line).and_then(|slot| {
+                    let tag = self.tag(slot, plan).filter(|tag| tag.line == line);
+                    tag.map(|tag| (slot, tag))
+                });
+                if held.is_some_and(|(_, tag)| !tag.unknown) {
                     return false;
                 }
-                tag.map(|_| slot)
+                held.map(|(slot, _)| slot)
             }
         };
         let Some(slot) = here else {
@@ -503,7 +493,13 @@ impl Near {
         if !far.preload(line, data, plan) {
             return false;
         }
-        let bits = (((line.0 / self.lines) << FLAGS) | VALID).to_le_bytes();
+        let beside = match &mut self.blocks {
+            None => Some(Tag::of(line).to_beside(self.lines)),
+            Some(blocks) => {
+                blocks.learn(slot);
+                None
+            }
+        };
         // Until now zeros lay there in its stead, under a pad or none.
         let reveal = |held: &mut Line| {
             held.iter_mut()
@@ -511,7 +507,7 @@ impl Near {
                 .for_each(|(held, byte)| *held ^= byte)
         };
         plan.in_near(self.bits, |plan| {
-            plan.preload(Place(slot.0), Some(bits), reveal)
+            plan.preload(Place(slot.0), beside, reveal)
         });
         true
     }
@@ -520,7 +516,9 @@ impl Near {
     pub fn hint(&self, line: Logical, far: &Controller, plan: &Plan) {
         match self.form {
             NearForm::Cache => {
-                plan.touch_ahead(Place(self.slot(line).0 | Place::NEAR));
+                if let Some(slot) = self.slot(line) {
+                    plan.touch_ahead(Place(slot.0 | Place::NEAR));
+                }
                 far.top.hint(line, plan);
             }
             NearForm::Beside if self.has(line) => {
@@ -533,7 +531,8 @@ impl Near {
     /// Counts from zero again; state stays.
     pub fn forget_figures(&mut self) {
         (self.reads, self.written) = ([0; 2], [0; 2]);
-        (self.filled, self.victims, self.flushed) = (0, 0, 0);
+        (self.filled, self.victims) = (0, 0);
+        (self.flushed, self.passed) = (0, 0);
         self.stack.forget_figures();
     }
 
@@ -548,5 +547,8 @@ impl Near {
         out.put(&FILLED, self.filled);
         out.put(&VICTIMS, self.victims);
         out.put(&FLUSHED, self.flushed);
+        if self.blocks.is_some() {
+            out.put(&PASSED, self.passed);
+        }
     }
 }
