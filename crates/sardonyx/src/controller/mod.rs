@@ -403,3 +403,17 @@ macro_rules! stands_on_below {
     };
 }
 pub(crate) use stands_on_below;
+
+/// Implements [`Layer::preload`] and [`Layer::hint`] for a layer that has no place for lines of its own over its `below`.
+macro_rules! knows_what_is_below {
+    () => {
+        fn preload(&mut self, a: Logical, data: &Line, plan: &mut Plan) -> bool {
+            self.below.preload(a, data, plan)
+        }
+
+        fn hint(&self, a: Logical, plan: &Plan) {
+            self.below.hint(a, plan);
+        }
+    };
+}
+pub(crate) use knows_what_is_below;

@@ -13,12 +13,15 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use super::LOG_REGION;
 use super::pending::{FIRST_NUMBER, QUEUE_BYTES, SEALED, numbers};
 use super::undo;
 use crate::controller::encryption::ENABLED;
 use crate::controller::encryption::pad::Pads;
 use crate::controller::layers::{About, Design, File, Limit, Logging};
-use crate::controller::{Class, Figures, Layer, Persist, Storey, Top, Write, stands_on_below};
+use crate::controller::{
+    Class, Figures, Layer, Persist, Storey, Top, Write, knows_what_is_below, stands_on_below,
+};
 use crate::line::{LINE_BYTES, Line, Logical, ZERO_LINE};
 use crate::mechanisms::mechanisms;
 use crate::medium::layout::{Layout, Region};
@@ -125,7 +128,7 @@ impl DumpedSlots {
         let sealed = settings.get(&ENABLED) && settings.get(&SEALED);
         DumpedSlots {
             pads: sealed.then(|| Pads::new(settings)),
-            lines: layout.reserve("waiting-lines", slots),
+            lines: layout.reserve(LOG_REGION, slots),
             tags: layout.reserve("waiting-tags", slots),
         }
     }
@@ -293,6 +296,8 @@ impl<S: WaitingSlots> Storey for Dolos<S> {
 impl<S: WaitingSlots> Layer for Dolos<S> {
     type Addr = Logical;
 
+    knows_what_is_below!();
+
     fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> Fetched {
         self.below.read(a, class, after, plan)
     }
@@ -327,23 +332,7 @@ impl<S: WaitingSlots> Layer for Dolos<S> {
         }
     }
 
-    fn discard_encryption(&mut self, a: Logical, data: Step, plan: &mut Plan) {
-        self.below.discard_encryption(a, data, plan);
-    }
-
     fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {
         self.below.persist_metadata(a, after, plan)
-    }
-
-    fn preload(&mut self, a: Logical, data: &Line, plan: &mut Plan) -> bool {
-        self.below.preload(a, data, plan)
-    }
-
-    fn peek(&self, a: Logical, plan: &Plan) -> Option<Line> {
-        self.below.peek(a, plan)
-    }
-
-    fn hint(&self, a: Logical, plan: &Plan) {
-        self.below.hint(a, plan);
     }
 }

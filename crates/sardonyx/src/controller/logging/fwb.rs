@@ -25,7 +25,9 @@ use super::ring::{self, Kind, Outlasting, Ring, RingEntry, WHOLE, differing};
 use super::undo::{HELD_BACK, LOGGED_AGAIN, UNDONE};
 use super::window::{self, PLACE_AGAIN, RingCounts, RunningTransaction, SHARED_FIGURES, Window};
 use crate::controller::layers::{About, Design, File, Guarantee, Logging};
-use crate::controller::{Class, Figures, Layer, Persist, Storey, Top, Write, stands_on_below};
+use crate::controller::{
+    Class, Figures, Layer, Persist, Storey, Top, Write, knows_what_is_below, stands_on_below,
+};
 use crate::exhausted::Exhausted;
 use crate::line::{Line, Logical, SPAN, ZERO_LINE};
 use crate::mechanisms::{Mechanism, mechanisms};
@@ -411,6 +413,8 @@ impl<R: Outlasting> Storey for Fwb<R> {
 impl<R: Outlasting> Layer for Fwb<R> {
     type Addr = Logical;
 
+    knows_what_is_below!();
+
     fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> Fetched {
         // The caches have it no more, so they would have written it.
         if self.send(a, plan).is_some() {
@@ -443,13 +447,5 @@ impl<R: Outlasting> Layer for Fwb<R> {
             return Stored::at(after); // counters go with lines that are sent
         }
         self.below.persist_metadata(a, after, plan)
-    }
-
-    fn preload(&mut self, a: Logical, data: &Line, plan: &mut Plan) -> bool {
-        self.below.preload(a, data, plan)
-    }
-
-    fn hint(&self, a: Logical, plan: &Plan) {
-        self.below.hint(a, plan);
     }
 }

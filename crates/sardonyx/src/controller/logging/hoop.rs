@@ -28,7 +28,9 @@ use super::round::{put_word, word};
 use super::slices::{self, HomedWord, Slice, Slices, WORDS};
 use super::undo::{LOGGED_AGAIN, UNDONE};
 use crate::controller::layers::{About, Design, File, Guarantee, Logging};
-use crate::controller::{Class, Layer, Persist, Storey, Top, Write, stands_on_below};
+use crate::controller::{
+    Class, Layer, Persist, Storey, Top, Write, knows_what_is_below, stands_on_below,
+};
 use crate::exhausted::Exhausted;
 use crate::figures::Figures;
 use crate::line::{Line, Logical, SPAN, ZERO_LINE};
@@ -539,6 +541,8 @@ impl Storey for Hoop {
 impl Layer for Hoop {
     type Addr = Logical;
 
+    knows_what_is_below!();
+
     fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> Fetched {
         let Some(newest) = self.newest(a).filter(Newest::is_out) else {
             return self.below.read(a, class, after, plan);
@@ -584,16 +588,8 @@ impl Layer for Hoop {
         self.below.persist_metadata(a, after, plan)
     }
 
-    fn preload(&mut self, a: Logical, data: &Line, plan: &mut Plan) -> bool {
-        self.below.preload(a, data, plan)
-    }
-
     fn peek(&self, a: Logical, plan: &Plan) -> Option<Line> {
         let newest = self.newest(a).map(|newest| newest.content);
         newest.or_else(|| self.below.peek(a, plan))
-    }
-
-    fn hint(&self, a: Logical, plan: &Plan) {
-        self.below.hint(a, plan);
     }
 }

@@ -25,7 +25,8 @@ use super::pending::{
 use super::undo::{self, LOGGED_AGAIN};
 use crate::controller::layers::{About, Design, File, Guarantee, Logging};
 use crate::controller::{
-    Class, Figures, Layer, Persist, Storey, Top, Unfinished, Write, stands_on_below,
+    Class, Figures, Layer, Persist, Storey, Top, Unfinished, Write, knows_what_is_below,
+    stands_on_below,
 };
 use crate::line::{LINE_BYTES, Line, Logical, SPAN};
 use crate::mechanisms::{ENDED_FULL, Mechanism, mechanisms};
@@ -371,6 +372,8 @@ impl<P: Outliving> Storey for Lad<P> {
 impl<P: Outliving> Layer for Lad<P> {
     type Addr = Logical;
 
+    knows_what_is_below!();
+
     fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> Fetched {
         if let Some(of) = self.changed.get(&a)
             && let Newest::Held(_, new, at) = of.newest
@@ -418,13 +421,5 @@ impl<P: Outliving> Layer for Lad<P> {
             }
         }
         stored
-    }
-
-    fn preload(&mut self, a: Logical, data: &Line, plan: &mut Plan) -> bool {
-        self.below.preload(a, data, plan)
-    }
-
-    fn hint(&self, a: Logical, plan: &Plan) {
-        self.below.hint(a, plan);
     }
 }

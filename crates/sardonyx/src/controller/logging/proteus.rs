@@ -23,7 +23,9 @@ use super::pending::{
 };
 use super::undo::{self, HELD_BACK, LOGGED_AGAIN};
 use crate::controller::layers::{About, Design, File, Guarantee, Logging};
-use crate::controller::{Class, Figures, Layer, Storey, Top, Unfinished, Write, stands_on_below};
+use crate::controller::{
+    Class, Figures, Layer, Storey, Top, Unfinished, Write, knows_what_is_below, stands_on_below,
+};
 use crate::line::{LINE_BYTES, Line, Logical};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
@@ -220,6 +222,8 @@ impl<P: Outliving> Storey for Proteus<P> {
 impl<P: Outliving> Layer for Proteus<P> {
     type Addr = Logical;
 
+    knows_what_is_below!();
+
     fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> Fetched {
         self.below.read(a, class, after, plan)
     }
@@ -237,13 +241,5 @@ impl<P: Outliving> Layer for Proteus<P> {
 
     fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {
         self.below.persist_metadata(a, after, plan)
-    }
-
-    fn preload(&mut self, a: Logical, data: &Line, plan: &mut Plan) -> bool {
-        self.below.preload(a, data, plan)
-    }
-
-    fn hint(&self, a: Logical, plan: &Plan) {
-        self.below.hint(a, plan);
     }
 }

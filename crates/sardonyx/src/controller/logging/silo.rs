@@ -28,7 +28,9 @@ use super::pending::{
 };
 use super::undo::{self, HELD_BACK, LOGGED_AGAIN, TRANSACTIONS};
 use crate::controller::layers::{About, Design, File, Guarantee, Logging};
-use crate::controller::{Class, Figures, Layer, Storey, Top, Unfinished, Write, stands_on_below};
+use crate::controller::{
+    Class, Figures, Layer, Storey, Top, Unfinished, Write, knows_what_is_below, stands_on_below,
+};
 use crate::line::{LINE_BYTES, Line, Logical, SPAN};
 use crate::mechanisms::mechanisms;
 use crate::medium::layout::Layout;
@@ -306,6 +308,8 @@ impl<P: Outliving> Storey for Silo<P> {
 impl<P: Outliving> Layer for Silo<P> {
     type Addr = Logical;
 
+    knows_what_is_below!();
+
     fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> Fetched {
         self.below.read(a, class, after, plan)
     }
@@ -351,13 +355,5 @@ impl<P: Outliving> Layer for Silo<P> {
             },
             false => stored,
         }
-    }
-
-    fn preload(&mut self, a: Logical, data: &Line, plan: &mut Plan) -> bool {
-        self.below.preload(a, data, plan)
-    }
-
-    fn hint(&self, a: Logical, plan: &Plan) {
-        self.below.hint(a, plan);
     }
 }

@@ -14,7 +14,8 @@ use smallvec::SmallVec;
 use super::buckets::{self, Buckets, FoundRegisters, NO_REGISTERS, RegisterLines};
 use crate::controller::layers::{Limit, Reached};
 use crate::controller::{
-    Class, Figures, Layer, Persist, Storey, Top, Unfinished, Write, stands_on_below,
+    Class, Figures, Layer, Persist, Storey, Top, Unfinished, Write, knows_what_is_below,
+    stands_on_below,
 };
 use crate::figures::figures;
 use crate::line::{LINE_BYTES, Line, Logical, ZERO_LINE};
@@ -571,6 +572,8 @@ impl<S: Sealing> Storey for UndoLog<S> {
 impl<S: Sealing> Layer for UndoLog<S> {
     type Addr = Logical;
 
+    knows_what_is_below!();
+
     fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> Fetched {
         self.below.read(a, class, after, plan)
     }
@@ -595,14 +598,6 @@ impl<S: Sealing> Layer for UndoLog<S> {
 
     fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {
         self.below.persist_metadata(a, after, plan)
-    }
-
-    fn preload(&mut self, a: Logical, data: &Line, plan: &mut Plan) -> bool {
-        self.below.preload(a, data, plan)
-    }
-
-    fn hint(&self, a: Logical, plan: &Plan) {
-        self.below.hint(a, plan);
     }
 }
 
