@@ -220,6 +220,28 @@ def test_commands_are_lines_that_drampower_reads(tmp_path: Path) -> None:
     assert refused.exit_code == 2 and "--machine ddr4-2400" in refused.stderr
 
 
+def test_a_write_comes_sooner_after_its_row_where_a_part_says_so(tmp_path: Path) -> None:
+    trace, lines = tmp_path / "t.txt", tmp_path / "c.csv"
+    trace.write_text("0x0 WRITE 0\n0x100000 READ 4000\n")
+    api.trace_convert(str(trace), tmp_path / "t.parquet", from_format="dramsim3")
+    for sooner, waited in ((0, 17), (9, 9), (30, 30)):
+        api.compare(
+            [tmp_path / "t.parquet"],
+            designs=["no-encryption"],
+            machine="ddr4-2400",
+            set={"medium.timing.tRCDWR": sooner},
+            commands=lines,
+        )
+        rows = [line.split(",") for line in lines.read_text().splitlines()]
+        opened, found = dict[tuple[str, ...], int](), {}
+        for cycle, command, *bank in (row[:5] for row in rows):
+            if command == "ACT":
+                opened[tuple(bank)] = int(cycle)
+            elif command in ("RD", "WR"):
+                found[command] = int(cycle) - opened[tuple(bank)]
+        assert found == {"WR": waited, "RD": 17}
+
+
 def test_each_channel_of_both_media_has_its_commands_and_tracks(tmp_path: Path) -> None:
     """As many columns in a channel's file as it has accesses, in the cycles of its own clock."""
     files = {name: tmp_path / name for name in ("c.csv", "t.json")}

@@ -4,8 +4,8 @@
 //!
 //! Source of the cache: Optane's memory mode, direct-mapped lines whose tags lie in the ECC bits (Izraelevitz et al.,
 //! 2019; Hildebrand et al., ISPASS 2021); of blocks, caches of pages whose tags are on chip (as Jevdjic et al., ISCA 2013,
-//! tell them apart). Left out: lines that were in the cache before the run, which begins cold. Others' clean lines would cost what
-//! empty slots do.
+//! tell them apart). Left out: lines that were in the cache before the run, which begins cold. Others' clean lines would
+//! cost what empty slots do; their dirty ones would be written home.
 
 use super::parts::Part;
 use crate::line::Place;
@@ -165,7 +165,7 @@ keys! {
         Source("Optane's memory mode: in the ECC bits (Hildebrand et al., ISPASS 2021); caches of pages: on chip"),
         "Where the cache's tags are: beside the lines, which a look-up reads, or on chip, without an access and in no \
          time (assumed)" needs CACHE;
-    BLOCK_LINES: u64 = int("near.block_lines", (1, 64), 64),
+    BLOCK_LINES: u64 = power_of_two("near.block_lines", (1, 64), 64),
         Source("pages of 4 KiB, as in caches of pages (Jevdjic et al., ISCA 2013) and Linux's tiering"),
         "Lines of a block of the cache, all of which are brought at once" needs ON_CHIP;
     WAYS: u64 = int("near.ways", (1, 64), 16),

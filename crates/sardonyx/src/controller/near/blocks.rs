@@ -236,7 +236,8 @@ impl Near {
         };
         let from = line.0 - line.0 % block_lines;
         let mut here = Step::PAST;
-        for offset in 0..block_lines {
+        // A small memory may end within its last block.
+        for offset in 0..block_lines.min(self.far_lines.saturating_sub(from)) {
             let slot = Logical(first + offset);
             let leaves = old.get(offset as usize).filter(|tag| tag.dirty);
             let room = leaves.map_or(Step::PAST, |tag| self.leave(slot, *tag, far, plan));
