@@ -1,11 +1,11 @@
 """Draws a reproduction's sample as a picture: ``python tools/forest.py DIR SVG [KEY=WORDS ..]``.
 
-``DIR`` is what ``sardonyx reproduce PAPER --out DIR`` wrote. Of all claims, or of those whose keys
-are given, under these words. A row is a claim: the bar holds the
-middle 90 % of cells, the dot their median, the diamond what the paper reports. On the right is in
-how many of the cells that can say ours is as the paper's words say, has its sign, and is within
-15 % of its figure, and in how many pairs of a workload and a cell it is as the words say. All
-claims share one logarithmic axis: 25 % more is 1.25, 80 % less is 5.
+``DIR`` is what ``sardonyx reproduce PAPER --out DIR`` wrote. Of all claims of its first world, or
+of those whose keys are given, under these words. A row is a claim: the bar holds the middle 90 % of
+cells, the dot their median, the diamond what the paper reports. On the right is in how many of the
+cells that can say ours is as the paper's words say, has its sign, and is within 15 % of its figure,
+and in how many pairs of a workload and a cell it is as the words say. All claims share one
+logarithmic axis: 25 % more is 1.25, 80 % less is 5.
 """
 
 from __future__ import annotations
@@ -82,7 +82,10 @@ def drawn(beside: BesidePaper, words: Mapping[str, str] | None = None) -> str:
     """The picture; ``words`` are names of claims by their keys, in the order of the rows."""
     if beside.sample is None:
         raise SystemExit("error: there is no sample; reproduce the paper with --cells")
-    known = {claim.key: claim for claim in beside.sample.claims if claim.holds is not None}
+    # Worlds have the same claims, and no reader would mix them: the first is drawn.
+    world = beside.sample.claims[0].world
+    of_world = [claim for claim in beside.sample.claims if claim.world == world]
+    known = {claim.key: claim for claim in of_world if claim.holds is not None}
     unknown = [key for key in words or () if key not in known]
     if unknown:
         raise SystemExit(f"error: {unknown[0]}: not a claim's key; known: {', '.join(known)}")

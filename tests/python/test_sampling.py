@@ -201,6 +201,9 @@ def test_a_sample_is_drawn_in_the_report_and_as_a_picture() -> None:
     assert ">writes</text>" in named and CLAIM.title not in named
     with pytest.raises(SystemExit, match="nothing: not a claim's key"):
         forest.drawn(BesidePaper(sample=sample), {"nothing": "writes"})
+    other = replace(CLAIM, world="another", holds=Count(1, 40, 0.0, 0.13))
+    of_two = BesidePaper(sample=replace(sample, claims=(CLAIM, half, other)))
+    assert forest.drawn(of_two) == picture
 
 
 def test_only_keys_of_designs_that_a_claim_is_about_can_decide_it() -> None:
