@@ -4,8 +4,8 @@
 ``libdramsim3.so`` there, gives four kinds of streams at 2, 50, 80 and 95 % of the bus to both, and
 prints a row each: mean read latency there and here, and energies there (times tCK: its "pJ" are
 mA x V x cycles) and here. Arrivals are Poisson's, each request is offered at its cycle. ``--write``
-keeps the rows in ``research/agreement.tsv``, from which ``--table`` prints the docs' table.
-``--causes`` runs again what is a fifth apart at 80 % of the bus, one thing varied at a time.
+keeps the rows in ``research/agreement.tsv``, from which ``--table`` prints the docs' table, and the
+machines in ``research/agreement.toml``.
 ``--ours`` runs our half alone, of the machines in ``research/agreement.toml``: it prints the rows
 whose figures are others than the kept ones, and fails if there are any; ``--write`` keeps them.
 """
@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import argparse
 import csv
+import json
 import random
-import re
 import subprocess
 import sys
 import tempfile
@@ -35,6 +35,10 @@ FILES = (
     "DDR4_8Gb_x8_2400",
     "DDR4_8Gb_x16_2400",
     "LPDDR3_8Gb_x32_1600",
+    "LPDDR4_8Gb_x16_2400",
+    "GDDR5_8Gb_x32",
+    "GDDR6_8Gb_x16",
+    "HBM1_4Gb_x128",
     "HBM2_8Gb_x128",
 )
 KINDS = ("stream", "random", "stream 2:1", "random 2:1")
@@ -73,9 +77,12 @@ def entries(file: Path) -> dict[str, str]:
 
 
 def cycles_of_a_line(machine: Mapping[str, Any]) -> float:
-    """Cycles of the clock in which all channels together move a line."""
-    beats = 512 / int(machine["bus_width"])
-    return beats / 2 / int(machine["channels"])
+    """Cycles of the clock in which all channels together move a line: a burst, or several."""
+    length = int(machine["BL"])
+    moves = {"GDDR5": 4, "GDDR5X": 8, "GDDR6": 16}.get(str(machine["protocol"]), 2)
+    burst = max(length // moves, int(machine["tCCD_S"]))
+    bursts = max(512 // (length * int(machine["bus_width"])), 1)
+    return burst * bursts / int(machine["channels"])
 
 
 def theirs(program: Path, file: Path, trace: Path, folder: Path) -> list[float]:
@@ -83,7 +90,7 @@ def theirs(program: Path, file: Path, trace: Path, folder: Path) -> list[float]:
     said = subprocess.run(
         [program, file, trace, folder], capture_output=True, text=True, check=True
     )
-    return [float(word) for word in said.stdout.split()]
+    return [float(word) for word in said.stdout.splitlines()[-1].split()]  # below its warnings
 
 
 def ours(
@@ -92,7 +99,9 @@ def ours(
     """The same of this memory, of a machine by its name or file, with settings."""
     made = folder / "trace.parquet"
     api.trace_convert(str(trace), str(made), from_format="dramsim3", clock_mhz=mhz)
-    answer = api.compare(str(made), machine=machine, designs="no-encryption", set=list(varied))
+    # What waits for a queue is outside of it, there by kind and channel.
+    settings = [f"engine.ingress={REQUESTS}", *varied]
+    answer = api.compare(str(made), machine=machine, designs="no-encryption", set=settings)
     figures = answer.to_document()["runs"][0]["metrics"]
     names = ("mean_read_latency_ns", "medium_gb_per_s", *(f"energy_{part}_nj" for part in PARTS))
     return [float(figures[name] or 0) for name in names]
@@ -137,45 +146,17 @@ def ours_again() -> Iterator[list[str]]:
     machines = tomllib.loads(MACHINES.read_text())
     for row in kept():
         machine = machines[row["file"]]
-        settings = [f"{key}={value}" for key, value in machine["set"].items()]
+        words = {True: "true", False: "false"}
+        settings = [
+            f"{key}={words[value] if isinstance(value, bool) else value}"
+            for key, value in machine["set"].items()
+        ]
         with tempfile.TemporaryDirectory() as made:
             folder = Path(made)
             trace, mhz = offered(machine, row["kind"], int(row["load"]), folder)
             figures = ours("ddr4-2400", trace, folder, mhz, settings)
         now = dict(zip(OURS, figures, strict=True))
         yield [f"{now[name]:.5g}" if name in now else row[name] for name in row]
-
-
-#: What is varied alone here: DRAMsim3's cap of row hits, and room. There it is a bank's queue.
-CAP = ("medium.queues.scheduler=fr-fcfs-cap", "medium.queues.starvation=4")
-ROOM = ("medium.queues.reads=96",)
-
-
-def causes(program: Path, configs: Path) -> Iterator[list[str]]:
-    """Read latencies of kept rows that are off, as they are and with one thing varied."""
-    yield [
-        "file",
-        "kind",
-        "theirs",
-        "theirs, cmd_queue_size 32",
-        "ours",
-        "capped",
-        "ours, reads 96",
-    ]
-    for row in kept():
-        name, kind, file = row["file"], row["kind"], configs / f"{row['file']}.ini"
-        if row["load"] != "80" or 0.8 < float(row["ours_ns"]) / float(row["theirs_ns"]) < 1.2:
-            continue
-        with tempfile.TemporaryDirectory() as made:
-            folder = Path(made)
-            trace, mhz = offered(entries(file), kind, 80, folder)
-            other = folder / "other.ini"
-            other.write_text(
-                re.sub(r"cmd_queue_size *=.*", "cmd_queue_size = 32", file.read_text())
-            )
-            there = [theirs(program, of, trace, folder)[0] for of in (file, other)]
-            here = [ours(str(file), trace, folder, mhz, varied)[0] for varied in ((), CAP, ROOM)]
-        yield [name, kind, *(f"{ns:.0f}" for ns in (*there, *here))]
 
 
 def table() -> Iterator[str]:
@@ -204,6 +185,27 @@ def table() -> Iterator[str]:
             yield f"| {name} | {kind} | {' | '.join(late)} | {max(energies):.1f} |"
 
 
+def machines(configs: Path) -> Iterator[str]:
+    """The text of ``research/agreement.toml``."""
+    yield """\
+# The machines of agreement.tsv, for `agreement.py --ours`: what DRAMsim3's files say of their
+# size and clock, and what `sardonyx show FILE` makes of them where ddr4-2400 has something else.
+"""
+    base = api.show("ddr4-2400").parameters
+    for name in FILES:
+        file = configs / f"{name}.ini"
+        said, made = entries(file), api.show(str(file)).parameters
+        yield f"\n[{name}]\n"
+        yield f'protocol = "{said["protocol"]}"\n'
+        for key in ("channel_size", "channels", "bus_width", "BL", "tCCD_S", "tCK"):
+            yield f"{key} = {said[key].split()[0]}\n"
+        yield f"\n[{name}.set]\n"
+        idle = "_L" if made["medium.geometry.groups"] == 1 else "engine.ingress"
+        for key, value in made.items():
+            if value != base.get(key) and not key.endswith(("engine.ingress", idle)):
+                yield f'"{key}" = {json.dumps(value)}\n'
+
+
 def keep(head: list[str], rows: list[list[str]]) -> None:
     """Keeps rows for ``--table`` and ``--ours``."""
     with KEPT.open("w") as file:
@@ -216,7 +218,6 @@ def main() -> None:
     parser.add_argument("--dramsim3", type=Path, metavar="DIR", help="a built checkout")
     parser.add_argument("--table", action="store_true", help=f"the docs' table of {KEPT.name}")
     parser.add_argument("--write", action="store_true", help=f"keep the rows in {KEPT.name}")
-    parser.add_argument("--causes", action="store_true", help="rows that are off, varied")
     parser.add_argument("--ours", action="store_true", help="our half alone, against the kept rows")
     asked = parser.parse_args()
     if asked.table:
@@ -242,14 +243,11 @@ def main() -> None:
             ["c++", "-O2", "-std=c++14", *include, DRIVER, *library, "-o", program], check=True
         )
         configs = asked.dramsim3 / "configs"
-        if asked.causes:
-            told = csv.writer(sys.stdout, delimiter="\t", lineterminator="\n")
-            told.writerows(causes(program, configs))
-            return
         found = list(rows(program, configs))
     csv.writer(sys.stdout, delimiter="\t", lineterminator="\n").writerows([head, *found])
     if asked.write:
         keep(head, found)
+        MACHINES.write_text("".join(machines(configs)))
 
 
 if __name__ == "__main__":

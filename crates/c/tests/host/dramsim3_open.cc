@@ -1,7 +1,8 @@
 // Offers the requests of a trace (`ADDRESS READ|WRITE CYCLE`) to DRAMsim3's memory, each at its cycle, in order of
-// arrival; a request that is not taken waits, and holds back those of its kind. Prints the mean read latency in ns, from
-// the cycle of the offer, bandwidth in GB/s, and energies in nJ: standby, activates, reads, writes, refreshes. Arguments:
+// arrival; a request that is not taken waits, and holds back those of its kind and channel. Prints the mean read latency
+// in ns, from the cycle of the offer, bandwidth in GB/s, and energies in nJ: standby, activates, reads, writes, refreshes. Arguments:
 // a machine's file, the trace, a folder for what DRAMsim3 writes.
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <fstream>
@@ -10,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "configuration.h"
 #include "json.hpp"
 #include "memory_system.h"
 
@@ -18,12 +20,17 @@ struct Request {
 };
 
 int main(int, char **arguments) {
-    std::deque<Request> todo[2];
+    std::string folder = arguments[3];
+    dramsim3::Config config(arguments[1], folder);
+    std::vector<std::deque<Request>> todo[2];
+    todo[0].resize(config.channels);
+    todo[1].resize(config.channels);
     std::ifstream trace(arguments[2]);
     std::string address, kind;
     uint64_t at, count = 0, reads = 0;
     while (trace >> address >> kind >> at) {
-        todo[kind == "WRITE"].push_back({std::stoull(address, nullptr, 16), at});
+        uint64_t of = std::stoull(address, nullptr, 16);
+        todo[kind == "WRITE"][config.AddressMapping(of).channel].push_back({of, at});
         reads += kind == "READ";
         count++;
     }
@@ -35,18 +42,19 @@ int main(int, char **arguments) {
         answered++;
         last = cycle;
     };
-    std::string folder = arguments[3];
     dramsim3::MemorySystem memory(arguments[1], folder, read, [](uint64_t) {});
-    while (answered < reads || !todo[1].empty()) {
+    auto is_empty = [](std::deque<Request> &queue) { return queue.empty(); };
+    while (answered < reads || !std::all_of(todo[1].begin(), todo[1].end(), is_empty)) {
         for (int writes = 0; writes < 2; writes++) {
-            auto &queue = todo[writes];
-            while (!queue.empty() && queue.front().at <= cycle &&
-                   memory.WillAcceptTransaction(queue.front().address, writes)) {
-                if (!writes) {
-                    asked[queue.front().address].push_back(queue.front().at);
+            for (auto &queue : todo[writes]) {
+                while (!queue.empty() && queue.front().at <= cycle &&
+                       memory.WillAcceptTransaction(queue.front().address, writes)) {
+                    if (!writes) {
+                        asked[queue.front().address].push_back(queue.front().at);
+                    }
+                    memory.AddTransaction(queue.front().address, writes);
+                    queue.pop_front();
                 }
-                memory.AddTransaction(queue.front().address, writes);
-                queue.pop_front();
             }
         }
         memory.ClockTick();
