@@ -96,7 +96,13 @@ impl Pair<'_> {
 
     /// The cycles in which nobody drives the bus between two ranks.
     fn gap(&self) -> u64 {
-        if self.is_in_rank() { 0 } else { self.t.tRTRS }
+        let writes = |command: &Command| matches!(command.kind, Write { .. });
+        let turns = self.groups.writes_turn || !writes(self.a) || !writes(self.b);
+        if !self.is_in_rank() && turns {
+            self.t.tRTRS
+        } else {
+            0
+        }
     }
 
     /// Whether the command is for a bank that the refresh is for.

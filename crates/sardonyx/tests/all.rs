@@ -3,6 +3,7 @@
 //! `tools/rust_tests.py --only trace_info::` runs those of one file.
 
 mod cells;
+mod command_queues;
 mod common;
 mod config_errors;
 mod config_foreign;

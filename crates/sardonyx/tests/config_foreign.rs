@@ -177,7 +177,12 @@ fn a_machine_of_dramsim3() {
             ("geometry.groups", "4"),
             ("geometry.columns", "128"),
             ("mapping", "row:rank:group:bank:channel:column"),
-            ("queues.writes", "64"),
+            ("queues.reads", "32"),
+            ("queues.writes", "32"),
+            ("queues.commands", "16"),
+            ("queues.commands_of", "bank"),
+            ("queues.passing", "true"),
+            ("timing.tRTRS_writes", "false"),
         ],
     );
 }
@@ -276,6 +281,7 @@ fn a_machine_of_ramulator_with_presets() {
             ("queues.high_watermark", "26"),
             ("queues.low_watermark", "7"),
             ("queues.scheduler", "fr-fcfs"),
+            ("timing.tRTRS_writes", "false"),
         ],
     );
 }
@@ -392,6 +398,14 @@ fn what_cannot_be_is_refused_with_its_line() {
         said.starts_with("a.ini, line 2, dram_structure.protocol: a Hybrid Memory Cube"),
         "{said}"
     );
+    let said = refused(
+        "a.ini",
+        &DRAMSIM3.replace("trans_queue", "queue_structure = PER_GROUP\ntrans_queue"),
+    );
+    assert_eq!(
+        said,
+        "a.ini, line 38, system.queue_structure: DRAMsim3 has no structure of queues PER_GROUP; give PER_BANK or PER_RANK"
+    );
     let said = refused("a.ini", "[sardonyx]\nmachine = esd\n");
     assert!(
         said.starts_with("a.ini: says nothing of a memory"),
@@ -443,12 +457,12 @@ fn currents_become_energies_where_all_are_there() {
     );
 }
 
-/// Sixteen channels of 64 reads and 64 writes; a preset's and a reader's bound follow from the machine.
+/// Sixteen channels of 32 reads, 32 writes and 16 commands for each of 32 banks; a preset's and a reader's bound follow from the machine.
 #[test]
 fn the_ingress_follows_from_the_queues_unless_somebody_sets_it() {
     let many = DRAMSIM3.replace("channels = 1", "channels = 16");
     let machine = Desk::new().load("many.ini", &many).unwrap();
-    assert_eq!(machine.engine.ingress, 16 * 128);
+    assert_eq!(machine.engine.ingress, 16 * (64 + 32 * 16));
     let load = |name: &str, set: &[(&str, &str)]| Machine::load(name, set).unwrap();
     assert_eq!(load("hbm3", &[]).engine.ingress, 32 * 64);
     assert_eq!(load("esd", &[]).engine.ingress, 64);
@@ -474,18 +488,44 @@ fn a_column_of_dramsim3_is_as_wide_as_its_protocol_says() {
             .replace("columns = 1024", &format!("columns = {columns}"))
             .replace("bus_width = 64", &format!("bus_width = {width}"))
             .replace("BL = 8", &format!("BL = {bl}"))
+            .replace("rorabgbachco", "rochrababgco")
             .replace("channel_size = 16384", &format!("channel_size = {size}"));
         desk.load("part.ini", &text).unwrap()
     };
     for (machine, lines) in [
         (part("HBM2", "64", "128", "4", "2048"), "32"),
         (part("GDDR6", "128", "32", "16", "8192"), "128"),
+        // Four lines in each of 128 bursts.
+        (part("GDDR6", "128", "128", "16", "32768"), "512"),
     ] {
         has(
             &machine,
             &[("geometry.ranks", "1"), ("geometry.columns", lines)],
         );
     }
+}
+
+/// A line takes a whole burst, and has a neighbour in it.
+#[test]
+fn a_burst_of_dramsim3_may_have_several_lines() {
+    let wide = DRAMSIM3.replace("BL = 8", "BL = 16");
+    let said = Desk::new().load("a.ini", &wide.replace("rorabgbachco", "rocorabgbach"));
+    assert_eq!(
+        said.unwrap_err(),
+        "a.ini, line 36, system.address_mapping: \"rocorabgbach\" parts the 2 lines of a burst here; give an order \
+         that ends with co"
+    );
+    let machine = Desk::new().load("a.ini", &wide).unwrap();
+    has(
+        &machine,
+        &[
+            ("timing.tBURST", "8"),
+            ("geometry.columns", "128"),
+            ("queues.reads", "32"),
+        ],
+    );
+    let odd = Desk::new().load("a.ini", &wide.replace("bus_width = 64", "bus_width = 24"));
+    assert!(odd.unwrap_err().ends_with("a part of it or a multiple"));
 }
 
 #[test]

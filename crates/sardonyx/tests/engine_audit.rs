@@ -9,8 +9,8 @@ use sardonyx::engine::{Engine, Request};
 use sardonyx::line::{Line, Place, ZERO_LINE};
 use sardonyx::medium::mapping::{AddressMapping, Field};
 use sardonyx::medium::params::{
-    BankGroups, EngineParams, Geometry, GroupMerging, MediumParams, PagePolicy, Queues, Scheduler,
-    Timing, Turns, Unit,
+    BankGroups, CommandQueueParams, CommandsOf, EngineParams, Geometry, GroupMerging, MediumParams,
+    PagePolicy, Queues, Scheduler, Timing, Turns, Unit,
 };
 use sardonyx::medium::pausing::PausingParams;
 use sardonyx::plan::command::{Command, CommandLog};
@@ -128,6 +128,7 @@ fn grouped(medium: &mut MediumParams, (shift, longer): (u32, [u64; 6])) {
         tRRD: t.tRRD + activate,
         tWTR: t.tWTR + turn,
         tRCDWR: t.tRCD / 2,
+        writes_turn: true,
     };
     // Every third machine's refreshes are of one bank, and not of one of each group.
     let of_set = &mut medium.refreshes;
@@ -177,13 +178,24 @@ fn params() -> impl Strategy<Value = EngineParams> {
             if by_member != again {
                 params.medium.refreshes.turns = Turns::Together;
             }
-            params.medium.bank_window = ingress % 4;
+            if pausing.is_none() && queues.scheduler != Scheduler::Fcfs {
+                params.medium.command_queues = CommandQueueParams {
+                    entries: ingress % 4,
+                    of: if again {
+                        CommandsOf::Rank
+                    } else {
+                        CommandsOf::Bank
+                    },
+                };
+            }
             params.medium.group_merging = match by_member {
                 true => GroupMerging::Member,
                 false => GroupMerging::All,
             };
             params.medium.timing = timing;
             grouped(&mut params.medium, groups);
+            params.medium.groups.writes_turn = ingress % 5 > 1;
+            params.medium.passing = ingress % 3 == 0;
             params.medium.queues = queues;
             params.ingress = ingress;
             let aes = &mut params.units[Unit::Aes as usize];

@@ -11,7 +11,7 @@ use sardonyx_audit::{AuditSummary, Rule, audit};
 const MACHINES: [&str; 5] = ["ddr5-4800", "lpddr5-6400", "gddr6-16", "hbm2", "hbm3"];
 
 /// Of `clock_mhz`, so that requests come as fast as is said here.
-fn source(text: &str, clock_mhz: f64) -> Source {
+pub fn source(text: &str, clock_mhz: f64) -> Source {
     let folder = tempfile::tempdir().unwrap();
     let (from, to) = (
         folder.path().join("in.txt"),
@@ -277,28 +277,4 @@ fn a_rank_stands_by_with_open_rows_as_long_as_its_commands_say() {
             "{page}: {standby}, {wanted} by commands"
         );
     }
-}
-
-/// Two rows of a bank in turn: where a hit is looked for among all that wait most accesses hit, among one of them none.
-#[test]
-fn a_row_hit_is_looked_for_in_the_window_of_its_bank() {
-    let row = 8192 * 32; // the next row of the bank, where columns are lowest
-    let text: String = (0..2_000)
-        .map(|k| format!("{:#x} READ 0\n", k % 2 * row + k / 2 % 128 * 64))
-        .collect();
-    let hits = |window: &str| {
-        let keys = [
-            ("medium.mapping", "row:rank:bank:channel:column"),
-            ("medium.timing.tREFI", "0"),
-            ("medium.queues.bank_window", window),
-        ];
-        let machine = machine("ddr4-2400", &keys);
-        let sources = vec![source(&text, 1000.0)];
-        let system = recordings::system(&machine, "no-encryption", sources, Options::default());
-        let outcome = system.unwrap().run(&mut |_| true).unwrap();
-        outcome.figures.named("row_hit_rate").number().unwrap()
-    };
-    let (all, eight, one) = (hits("0"), hits("8"), hits("1"));
-    assert!(all > 0.9 && one < 0.1, "{all} {one}");
-    assert!(one < eight && eight < all, "{one} {eight} {all}");
 }

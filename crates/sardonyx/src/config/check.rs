@@ -8,7 +8,7 @@ use crate::medium::mapping::Field;
 use crate::medium::near::{
     BLOCK_LINES, FORM, NearForm, NearTables, SURVIVES, TABLES, TAGS, WAYS, counted_on, on_chip,
 };
-use crate::medium::params::MAX_BANKS;
+use crate::medium::params::{COMMANDS, MAX_BANKS, Scheduler};
 use crate::medium::pausing::POLICY;
 use crate::settings::CacheParams;
 use crate::units::Time;
@@ -263,6 +263,25 @@ fn queues(machine: &Machine, layers: &Layers) -> Result<()> {
             ],
             format!("a low watermark of {low} is not below the high one, {high}"),
             "a drain ends below where it begins: lower low_watermark",
+        ));
+    }
+    let medium = &machine.engine.medium;
+    let others = [
+        (
+            "medium.queues.scheduler",
+            queues.scheduler == Scheduler::Fcfs,
+        ),
+        ("medium.pausing.policy", medium.pausing.is_some()),
+        ("medium.buffer.blocks", medium.buffer.is_some()),
+    ];
+    let clash = others.iter().find(|(_, there)| *there);
+    if medium.command_queues.entries > 0
+        && let Some((key, _)) = clash
+    {
+        return Err(layers.fault(
+            &[COMMANDS.name(), key],
+            format!("{key} and queues of commands both say which access goes next"),
+            "set medium.queues.commands to 0",
         ));
     }
     Ok(())

@@ -13,10 +13,11 @@ use crate::medium::mapping::MAPPING;
 use crate::medium::near;
 use crate::medium::params::drain;
 use crate::medium::params::{
-    ADDRESSES, ARRIVALS, AccessEnergy, BANK_WINDOW, BankGroups, COPIES_SKEW, CRASH_CACHED,
-    CRASH_ENDURED, CRASH_FIRST, CRASH_SHORT, CRASH_SPARE, CachesParams, CoreParams, EngineParams,
-    GROUP_MERGING, Geometry, MediumParams, PAST, PROGRAMS_FIRST, PROGRAMS_SKEW, Queues, REMERGING,
-    RankEnergy, Refreshes, TURNS, Think, Timing, UnitParams,
+    ADDRESSES, ARRIVALS, AccessEnergy, BankGroups, COMMANDS, COMMANDS_OF, COPIES_SKEW,
+    CRASH_CACHED, CRASH_ENDURED, CRASH_FIRST, CRASH_SHORT, CRASH_SPARE, CachesParams, CoreParams,
+    EngineParams, GROUP_MERGING, Geometry, MediumParams, PASSING, PAST, PROGRAMS_FIRST,
+    PROGRAMS_SKEW, Queues, REMERGING, RankEnergy, Refreshes, TURNS, Think, Timing, UnitParams,
+    WRITES_TURN,
 };
 use crate::medium::pausing::{ITERATIONS, POLICY, THRESHOLD, TIMES};
 use crate::settings::{Allowed, Key, Row};
@@ -33,6 +34,7 @@ static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         std::slice::from_ref(&PAST.row),
         CoreParams::ROWS,
         EngineParams::ROWS,
+        std::slice::from_ref(&PASSING.row),
         MediumParams::ROWS,
         std::slice::from_ref(&MAPPING.row),
         std::slice::from_ref(&REGIONS_SKEW.row),
@@ -40,11 +42,13 @@ static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         Geometry::ROWS,
         Timing::ROWS,
         BankGroups::ROWS,
+        std::slice::from_ref(&WRITES_TURN.row),
         Refreshes::ROWS,
         std::slice::from_ref(&TURNS.row),
         Queues::ROWS,
         std::slice::from_ref(&GROUP_MERGING.row),
-        std::slice::from_ref(&BANK_WINDOW.row),
+        std::slice::from_ref(&COMMANDS.row),
+        std::slice::from_ref(&COMMANDS_OF.row),
         std::slice::from_ref(&REMERGING.row),
         BufferParams::ROWS,
         std::slice::from_ref(&VICTIM.row),

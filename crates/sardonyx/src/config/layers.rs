@@ -9,7 +9,8 @@ use sardonyx_base::sizes;
 use crate::line::LINE_BYTES;
 use crate::medium::near;
 use crate::medium::params::{
-    CachesParams, CoreParams, EngineParams, INGRESS, MAX_INGRESS, STARVATION, Scheduler,
+    COMMANDS, COMMANDS_OF, CachesParams, CommandsOf, CoreParams, EngineParams, INGRESS,
+    MAX_INGRESS, STARVATION, Scheduler,
 };
 use crate::settings::{Allowed, MAX_ENERGY_NJ, MAX_LATENCY_PS, Origin, Row, Settings, Value};
 use crate::units::{Energy, Time};
@@ -370,10 +371,16 @@ fn stem(file: &str) -> String {
     stem.unwrap_or(file.as_ref()).to_string_lossy().into_owned()
 }
 
-/// The reads and data writes that the queues of all channels hold together.
+/// The reads and data writes that the queues of all channels hold together, with those of commands.
 fn queue_entries(settings: &Settings) -> u64 {
     let count = |key: &str| settings.named::<u64>(&format!("medium.{key}"));
-    count("geometry.channels") * (count("queues.reads") + count("queues.writes"))
+    let (ranks, banks) = (count("geometry.ranks"), count("geometry.banks"));
+    let commands = settings.get(&COMMANDS)
+        * match settings.get(&COMMANDS_OF) {
+            CommandsOf::Bank => ranks * banks,
+            CommandsOf::Rank => ranks,
+        };
+    count("geometry.channels") * (count("queues.reads") + count("queues.writes") + commands)
 }
 
 /// At least the entries of `esd`: smaller queues stop requests themselves.
@@ -386,7 +393,7 @@ fn derived_ingress(queued: u64) -> Assumed {
     Assumed {
         parameter: INGRESS.to_owned(),
         value: entries.to_string(),
-        why: "no source; as many as the read and write queues hold together".to_owned(),
+        why: "no source; as many as the queues hold together".to_owned(),
         range: Some(Range::Between {
             low: (entries / 4).max(1).to_string(),
             high: (entries * 4).min(MAX_INGRESS).to_string(),

@@ -5,6 +5,7 @@
 //! policy is [`Channel::act`], top to bottom.
 
 use super::buffer::{Blocks, Buffer};
+use super::command_queues::CommandQueues;
 use super::constraints::{ACT, Banks, MOST, PRE, READ, WRITE};
 use super::pausing::{Interruptions, Pausing, Under};
 use super::queue::{Lists, NONE, QueueEntry};
@@ -46,6 +47,7 @@ pub(crate) type ProgrammingTime<'p> = &'p mut dyn FnMut(&Transaction) -> u64;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Acted {
     pub cycle: u64,
+    /// The access that has left its queue.
     pub selected: Option<(Step, Slots)>,
     pub issued: Option<Issued>,
     pub drained: bool,
@@ -72,28 +74,29 @@ pub(crate) struct Channel {
     index: u32,
     clock: u64,
     decoder: Decoder,
-    queues: Queues,
-    bank_window: usize,
+    pub(super) queues: Queues,
     /// Banks that refreshes keep closed.
     closed: u64,
     lists: [Lists; 2],
-    used: [usize; 3],
+    pub(super) used: [usize; 3],
     capacity: [usize; 3],
     /// Writes that hold a slot but may not be issued yet.
     unready: usize,
-    counters: usize,
-    draining: bool,
+    pub(super) counters: usize,
+    pub(super) draining: bool,
     /// Queued writes go although neither a watermark nor idleness asks for it, because the caller waits.
     pub forced_drain: bool,
     /// The input has ended: writes go whenever no read is queued.
     pub input_ended: bool,
-    banks: Banks,
+    pub(super) banks: Banks,
     /// Replaces the banks, if the memory module has a buffer.
     buffer: Option<Box<Buffer>>,
+    /// Replaces the lists, if banks have queues of their own.
+    pub(super) command_queues: Option<Box<CommandQueues>>,
     /// State of array writes that reads may interrupt, if the medium allows that.
     pausing: Option<Box<Pausing>>,
     pub turned: Option<Turned>,
-    transactions: [Transaction; MOST],
+    pub(super) transactions: [Transaction; MOST],
     busy: u64,
     turn: u32,
     pub next_act: u64,
@@ -110,7 +113,6 @@ impl Channel {
             decoder: Decoder::new(&params.geometry, params.mapping),
             capacity: [queues.reads, queues.writes, queues.counter_writes],
             queues,
-            bank_window: params.bank_window,
             closed: 0,
             lists: [Lists::new(), Lists::new()],
             used: [0; 3],
@@ -127,6 +129,7 @@ impl Channel {
             buffer: params
                 .buffer
                 .map(|buffer| Box::new(Buffer::new(buffer, &params.timing, index))),
+            command_queues: CommandQueues::of(params).map(Box::new),
             pausing: params
                 .pausing
                 .map(|pausing| Box::new(Pausing::new(pausing))),
@@ -161,17 +164,20 @@ impl Channel {
         true
     }
 
-    fn has_counter_queue(&self) -> bool {
+    pub(super) fn has_counter_queue(&self) -> bool {
         self.capacity[2] > 0
     }
 
     pub fn has_work(&self) -> bool {
         let buffered = self.buffer.as_ref().is_some_and(|buffer| buffer.has_work());
-        self.busy | self.interrupted::<true>() != 0 || self.used != [0; 3] || buffered
+        let queues = self.command_queues.as_ref();
+        let moved = queues.is_some_and(|queues| queues.has_moved());
+        self.busy | self.interrupted::<true>() != 0 || self.used != [0; 3] || buffered || moved
     }
 
     pub fn has_writes(&self) -> bool {
-        self.lists[WRITE_LIST].len() > 0
+        let queues = self.command_queues.as_ref();
+        self.lists[WRITE_LIST].len() > 0 || queues.is_some_and(|queues| queues.writes() > 0)
     }
 
     /// Makes an access that holds a slot visible to the scheduler. Accesses of one line are issued in the order of
@@ -195,6 +201,9 @@ impl Channel {
             sequence,
             ..QueueEntry::default()
         };
+        if self.command_queues.is_some() {
+            return self.insert_in_command_queues(bank, entry);
+        }
         self.lists[direction].insert(bank, entry, self.banks.open_row(bank));
         // The beginning or the end of a drain changes which list goes first, so the scheduler runs although the bank is
         // busy.
@@ -261,9 +270,10 @@ impl Channel {
 
     #[cold]
     pub fn act_specially(&mut self, program: Option<ProgrammingTime>) -> Acted {
-        match self.buffer {
-            Some(_) => self.act_buffered(),
-            None => self.act::<true>(0, program),
+        match (&self.buffer, &self.command_queues) {
+            (Some(_), _) => self.act_buffered(),
+            (None, Some(_)) => self.act_in_command_queues(program),
+            (None, None) => self.act::<true>(0, program),
         }
     }
 
@@ -563,11 +573,7 @@ impl Channel {
         while banks != 0 {
             let bank = banks.trailing_zeros() as usize;
             banks &= banks - 1;
-            let hit = match self.bank_window {
-                0 => lists.hit(bank),
-                window => lists.hit_within(bank, window),
-            };
-            let head = lists.head(bank);
+            let (hit, head) = (lists.hit(bank), lists.head(bank));
             let (class, entry) = match self.banks.open_row(bank) {
                 None => (3, head),
                 Some(row) if self.banks.hits(bank) >= starvation => match lists.miss(bank, row) {
@@ -633,16 +639,30 @@ impl Channel {
             self.note(bank, cycle, CommandKind::Precharge, 0, 0);
             return None;
         }
-        let access = &self.transactions[bank % MOST];
-        let (row, place) = (access.row, access.place);
         if command == ACT {
-            let column = column(access.direction);
+            let Transaction { row, direction, .. } = self.transactions[bank % MOST];
+            let column = column(direction);
             self.banks.activate(bank, cycle, column);
             self.note(bank, cycle, CommandKind::Activate { row }, 0, 0);
             return None;
         }
         let closes = self.queues.page == PagePolicy::Closed
             && self.lists.iter().all(|lists| lists.hit(bank) == NONE);
+        Some(self.access(bank, command, cycle, closes, program))
+    }
+
+    /// Issues the column command of a bank's access.
+    #[inline(always)]
+    pub(super) fn access(
+        &mut self,
+        bank: usize,
+        command: usize,
+        cycle: u64,
+        closes: bool,
+        program: &mut Option<ProgrammingTime>,
+    ) -> Issued {
+        let access = &self.transactions[bank % MOST];
+        let (row, place) = (access.row, access.place);
         // Data-dependent programming gives each write its own tWP, which the column command uses.
         if let (WRITE, Some(program)) = (command, program) {
             self.banks.array_write(program(access));
@@ -681,7 +701,7 @@ impl Channel {
             },
         };
         self.note(bank, cycle, kind, place, done);
-        Some(Issued { bank, done })
+        Issued { bank, done }
     }
 
     /// Issues the refreshes that are due. A refresh that fell due while the channel was idle gets the time at which it
@@ -727,7 +747,14 @@ impl Channel {
     }
 
     #[inline]
-    fn note(&mut self, bank: usize, cycle: u64, kind: CommandKind, place: u64, done: u64) {
+    pub(super) fn note(
+        &mut self,
+        bank: usize,
+        cycle: u64,
+        kind: CommandKind,
+        place: u64,
+        done: u64,
+    ) {
         let per_rank = self.banks.per_rank();
         let channel = self.index;
         if let Some(issued) = &mut self.issued {
@@ -758,7 +785,7 @@ fn bits(mut set: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-fn column(list: usize) -> usize {
+pub(super) fn column(list: usize) -> usize {
     match list {
         READ_LIST => READ,
         _ => WRITE,

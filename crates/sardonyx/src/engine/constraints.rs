@@ -73,11 +73,12 @@ impl AfterColumn {
         let own_reads = t.tCWD + t.tBURST + groups.tWTR;
         let reads = t.tCWD + t.tBURST + t.tWTR;
         // Another rank has no write-to-read turn of its own array; only the bus must be free when its data come.
+        let turn = if groups.writes_turn { t.tRTRS } else { 0 };
         let far_reads = (t.tCWD + t.tBURST + t.tRTRS).saturating_sub(t.tCL);
         AfterColumn {
             own: [own_reads.max(1), own.max(1)],
             near: [reads.max(1), column.max(1)],
-            far: [far_reads.max(1), (column + t.tRTRS).max(1)],
+            far: [far_reads.max(1), (column + turn).max(1)],
             same: [
                 t.tCWD + t.tBURST + t.tWP + t.tWR,
                 own_reads + t.tWP,
@@ -257,6 +258,17 @@ impl Banks {
         let (closed, until) = self.refreshed;
         let closed = if cycle < until { closed } else { 0 };
         self.refreshing | closed
+    }
+
+    /// The earliest cycle at which the bank may have `command`.
+    pub fn ready(&self, bank: usize, command: usize) -> u64 {
+        let limit = usize::from(self.group_of[bank % MOST]) % MOST * 4 + command % 4;
+        self.bank(bank).next[command % 4].max(self.limits[limit] as u64)
+    }
+
+    /// Forgets the row of a bank that has been precharged for no access in particular.
+    pub fn close(&mut self, bank: usize) {
+        self.bank_mut(bank).row = None;
     }
 
     /// Notes that the bank's access needs `command` next.

@@ -9,6 +9,7 @@ pub(crate) mod booking;
 mod buffer;
 mod cells;
 pub(crate) mod channel;
+mod command_queues;
 mod constraints;
 mod execution;
 mod heads;
@@ -102,7 +103,7 @@ pub struct Engine {
     unit_free: [Vec<u64>; Unit::ALL.len()],
     link: Option<Link>,
     cells: Option<Box<Cells>>,
-    /// Whether channels have varying writes, interruptions or a buffer, and so act in single cycles.
+    /// Whether channels have varying writes, interruptions, a buffer or queues of commands, and so act in single cycles.
     special: bool,
     /// Whether array writes may end in another order than they began in.
     reorders: bool,
@@ -151,6 +152,7 @@ impl Engine {
         }
         let reorders = medium.cells.is_some() || medium.pausing.is_some();
         let sources = channels * 2 + Unit::ALL.len() + Message::ALL.len() + 1;
+        let special = reorders || media.iter().any(|medium| medium.params.is_special());
         Engine {
             clocks: [media[0].clock(), media[1].clock()],
             media,
@@ -164,7 +166,7 @@ impl Engine {
             cells: medium
                 .cells
                 .map(|cells| Box::new(Cells::new(cells, &medium.timing))),
-            special: reorders || medium.buffer.is_some(),
+            special,
             reorders,
             now: 0,
             waiting: Waiting::new(channels),
@@ -187,10 +189,12 @@ impl Engine {
         Time::from_ps(self.now)
     }
 
-    /// Whether the ingress takes another request now: there is room in it, no access waits for a slot of a full queue,
-    /// and the run has not failed.
+    /// Whether the ingress takes another request now: there is room in it, the run has not failed, and no access
+    /// waits for a slot of a full queue, unless others pass it.
     pub fn admits(&self) -> bool {
-        self.in_ingress < self.params.ingress && self.waiting.is_empty() && !self.heads.stopped
+        self.in_ingress < self.params.ingress
+            && (self.waiting.is_empty() || self.params.medium.passing)
+            && !self.heads.stopped
     }
 
     /// The number of the medium that a channel belongs to.

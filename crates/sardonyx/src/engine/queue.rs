@@ -83,20 +83,6 @@ impl Lists {
         self.lists[bank % MOST].hit
     }
 
-    /// The same, if it is among the bank's `window` oldest entries.
-    pub fn hit_within(&self, bank: usize, window: usize) -> u16 {
-        let hit = self.hit(bank);
-        let mut index = self.head(bank);
-        for _ in 0..window {
-            match index {
-                NONE => break,
-                _ if index == hit => return hit,
-                _ => index = self.entries[index as usize].after,
-            }
-        }
-        NONE
-    }
-
     pub fn miss(&self, bank: usize, row: u64) -> u16 {
         self.first(self.lists[bank % MOST].head, |entry| entry.row != row)
     }

@@ -69,10 +69,6 @@ const PROTOCOLS: [&str; 10] = [
     "DDR3", "DDR4", "GDDR5", "GDDR5X", "GDDR6", "LPDDR", "LPDDR3", "LPDDR4", "HBM", "HBM2",
 ];
 const LEFT_OUT: &[(&str, &str)] = &[
-    (
-        "system.queue_structure",
-        "writes drain from one queue, where DRAMsim3 moves them to queues of banks",
-    ),
     ("timing.tPPD", "precharges may follow each other at once"),
     ("timing.t32AW", "no window of 32 activates"),
 ];
@@ -103,21 +99,23 @@ pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
     let bl = entries.count("dram_structure.BL", 8)?;
     let bus = entries.count("system.bus_width", 64)?;
     let bytes = bl * bus / 8;
-    if bytes == 0 || !LINE.is_multiple_of(bytes) {
-        let problem = format!(
-            "BL {bl} on {bus} bits moves {bytes} bytes, and {LINE} are no multiple of that"
-        );
+    if bytes == 0 || !LINE.is_multiple_of(bytes) && !bytes.is_multiple_of(LINE) {
+        let problem = format!("BL {bl} on {bus} bits moves {bytes} bytes, and a line has {LINE}");
         return entries.fault(
             "dram_structure.BL",
             problem,
-            "give BL x bus_width of 512 bits, or a part of it",
+            "give BL x bus_width of 512 bits, a part of it or a multiple",
         );
     }
-    // A line of ours is several of its transactions, one after the other.
-    let bursts = LINE / bytes;
+    // A line of ours is several of its transactions, one after the other, or a part of one.
+    let (bursts, lines) = ((LINE / bytes).max(1), (bytes / LINE).max(1));
     if bursts > 1 {
         keys.notes.push(format!(
             "a line of {LINE} bytes is {bursts} of its transactions, one after the other"
+        ));
+    } else if lines > 1 {
+        keys.notes.push(format!(
+            "a line of {LINE} bytes takes a burst of {bytes}, as in DRAMsim3: lines get 1/{lines} of the bus"
         ));
     }
     // Data move twice in a clock of most, and 4, 8 or 16 times in that of GDDR.
@@ -129,8 +127,9 @@ pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
     };
     let burst = (bl / moves).max(1);
     timing(&entries, &mut keys, (burst, bursts), grouped)?;
-    geometry(&entries, &mut keys, (bl, bus, bursts), grouped)?;
+    geometry(&entries, &mut keys, (bl, bus, bursts, lines), grouped)?;
     refreshes(&entries, &mut keys)?;
+    keys.writes_do_not_turn("timing.tRTRS");
     queues(&entries, &mut keys, bursts)?;
     power(&entries, &mut keys, (burst * bursts, bus))?;
     keys.finish("DRAMsim3", "ddr4-2400", WITHOUT_EFFECT, LEFT_OUT)
@@ -269,7 +268,7 @@ fn timing(
 fn geometry(
     entries: &Entries,
     keys: &mut MachineKeys,
-    (bl, bus, bursts): (u64, u64, u64),
+    (bl, bus, bursts, in_burst): (u64, u64, u64, u64),
     grouped: bool,
 ) -> Result<()> {
     let groups = entries.count("dram_structure.bankgroups", 2)?;
@@ -277,7 +276,7 @@ fn geometry(
     let groups = if grouped { groups } else { 1 };
     let rows = entries.count("dram_structure.rows", 1 << 16)?;
     let columns = entries.count("dram_structure.columns", 1 << 10)? * column_widths(entries, bl);
-    let lines = columns / bl.max(1) / bursts;
+    let lines = columns / bl.max(1) / bursts * in_burst;
     if lines == 0 {
         let problem = format!("a row of {columns} columns holds no line of {LINE} bytes");
         return entries.fault("dram_structure.columns", problem, "give more columns");
@@ -301,7 +300,7 @@ fn geometry(
     keys.put("geometry.groups", groups, "dram_structure.bankgroups");
     keys.put("geometry.rows", rows, "dram_structure.rows");
     keys.put("geometry.columns", lines, "dram_structure.columns");
-    mapping(entries, keys)
+    mapping(entries, keys, in_burst)
 }
 
 /// The widths of the bus in a column of the file: its `configuration.cc` doubles the columns of HBM, and multiplies
@@ -314,7 +313,7 @@ fn column_widths(entries: &Entries, bl: u64) -> u64 {
     }
 }
 
-fn mapping(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
+fn mapping(entries: &Entries, keys: &mut MachineKeys, in_burst: u64) -> Result<()> {
     const NAME: &str = "system.address_mapping";
     const KNOWN: [(&str, &str); 6] = [
         ("ch", "channel"),
@@ -333,13 +332,17 @@ fn mapping(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
         let problem = format!("\"{theirs}\" is not the six fields ch, ra, bg, ba, ro and co");
         return entries.fault(NAME, problem, "give each once, the most significant first");
     };
+    if in_burst > 1 && !theirs.ends_with("co") {
+        let problem = format!("\"{theirs}\" parts the {in_burst} lines of a burst here");
+        return entries.fault(NAME, problem, "give an order that ends with co");
+    }
     keys.put("mapping", ours, NAME);
     Ok(())
 }
 
-/// Sizes the queues. DRAMsim3 moves transactions to a queue of commands for each bank, in which row hits are looked for
-/// and where writes wait as well. Here reads have the room of two of these besides, and writes stay in one queue, which
-/// gets the room of both. The rooms and the watermark were fitted to DRAMsim3's curves (docs/hosts/simulators.md).
+/// Sizes the queues. DRAMsim3 moves transactions to a queue of commands for each bank, reads unless a drain moves
+/// writes. One begins with a full queue, or with more than eight writes when no command is queued, and a row closes
+/// after four accesses if its bank's oldest command wants another.
 fn queues(entries: &Entries, keys: &mut MachineKeys, bursts: u64) -> Result<()> {
     const QUEUE: &str = "system.trans_queue_size";
     let closed = entries.word("system.row_buf_policy", "OPEN_PAGE") == "CLOSE_PAGE";
@@ -353,13 +356,26 @@ fn queues(entries: &Entries, keys: &mut MachineKeys, bursts: u64) -> Result<()> 
     // An entry is a burst.
     let queue = (entries.count(QUEUE, 32)? / bursts).max(4);
     let of_bank = (entries.count(OF_BANKS, 16)? / bursts).max(1);
-    keys.put("queues.scheduler", "fr-fcfs", QUEUE);
-    keys.put("queues.bank_window", of_bank, OF_BANKS);
+    const STRUCTURE: &str = "system.queue_structure";
+    let owner = match &entries.word(STRUCTURE, "PER_BANK")[..] {
+        "PER_BANK" => "bank",
+        "PER_RANK" => "rank",
+        other => {
+            let problem = format!("DRAMsim3 has no structure of queues {other}");
+            return entries.fault(STRUCTURE, problem, "give PER_BANK or PER_RANK");
+        }
+    };
+    keys.put("queues.commands", of_bank, OF_BANKS);
+    keys.put("queues.commands_of", owner, STRUCTURE);
+    keys.put("queues.scheduler", "fr-fcfs-cap", STRUCTURE);
+    keys.put("queues.starvation", 4, STRUCTURE);
+    // A request waits for the queue of its kind alone.
+    keys.put("queues.passing", true, QUEUE);
     for (key, entries) in [
-        ("reads", queue + 2 * of_bank),
-        ("writes", 2 * queue),
+        ("reads", queue),
+        ("writes", queue),
         ("high_watermark", queue),
-        ("low_watermark", queue / 4),
+        ("low_watermark", 8.min(queue - 1)),
     ] {
         keys.put(&format!("queues.{key}"), entries, QUEUE);
     }

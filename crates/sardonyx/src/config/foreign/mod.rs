@@ -219,6 +219,13 @@ impl<'e, 'f> MachineKeys<'e, 'f> {
             .unwrap_or(1)
     }
 
+    /// Nothing parts writes to two ranks. Call it when the ranks are known.
+    fn writes_do_not_turn(&mut self, from: &str) {
+        if self.number("geometry.ranks") > 1 {
+            self.put("timing.tRTRS_writes", false, from);
+        }
+    }
+
     fn same(&mut self, key: &str, from: &str, otherwise: u64) -> Result<()> {
         let cycles = self.entries.whole(from, otherwise)?;
         self.put(&format!("timing.{key}"), cycles, from);

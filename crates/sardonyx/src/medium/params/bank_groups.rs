@@ -2,13 +2,25 @@
 
 use super::timing::{Cycles, Timing};
 use super::{cycles, power_of_two};
-use crate::settings::{Needs, Origin, Row, Settings, Value};
+use crate::settings::{Needs, Origin, Row, Settings, Value, keys};
 
 const GROUPED: Needs = Needs {
     met: |settings| settings.named::<u64>(BankGroups::COUNT) > 1,
     switches: &[BankGroups::COUNT],
     what: "medium.geometry.groups is more than 1",
 };
+
+const RANKED: Needs = Needs {
+    met: |settings| settings.named::<u64>("medium.geometry.ranks") > 1,
+    switches: &["medium.geometry.ranks"],
+    what: "medium.geometry.ranks is more than 1",
+};
+
+keys! {
+    WRITES_TURN: bool = flag("medium.timing.tRTRS_writes", true),
+        Source("NVMain; in DRAMsim3 and Ramulator 2.1 nothing parts writes to two ranks"),
+        "Whether tRTRS parts the data of writes to two ranks, as it parts those of reads" needs RANKED;
+}
 
 /// Timings between commands to one bank group, where a rank has several. A bank's group is its number modulo the number
 /// of groups.
@@ -25,6 +37,8 @@ pub struct BankGroups {
     pub tWTR: Cycles,
     /// Activate to column write, in a group or not, as [`Timing::tRCD`].
     pub tRCDWR: Cycles,
+    /// Whether [`Timing::tRTRS`] parts the data of writes to two ranks, as it parts those of reads.
+    pub writes_turn: bool,
 }
 
 impl BankGroups {
@@ -79,6 +93,7 @@ impl BankGroups {
             tRRD: long("medium.timing.tRRD_L"),
             tWTR: long("medium.timing.tWTR_L"),
             tRCDWR: long("medium.timing.tRCDWR"),
+            writes_turn: settings.get(&WRITES_TURN),
         }
     }
 
@@ -93,6 +108,7 @@ impl BankGroups {
             tRRD: or(self.tRRD, between.tRRD),
             tWTR: or(self.tWTR, between.tWTR),
             tRCDWR: or(self.tRCDWR, between.tRCD),
+            writes_turn: self.writes_turn,
         }
     }
 }

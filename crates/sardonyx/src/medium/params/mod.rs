@@ -19,7 +19,7 @@ mod timing;
 mod trace;
 mod units;
 
-pub use bank_groups::BankGroups;
+pub use bank_groups::{BankGroups, WRITES_TURN};
 pub use caches::{CacheLevel, CachesParams};
 pub use cpu::CoreParams;
 pub use energy::{AccessEnergy, RankEnergy};
@@ -30,8 +30,9 @@ pub use pages::{
 };
 pub use past::{PAST, Past, WRITTEN};
 pub use queues::{
-    BANK_WINDOW, FORWARD, GROUP_MERGING, GroupMerging, JOINED_EVICTION, MECHANISMS, MERGE,
-    PagePolicy, Queues, REMERGING, STARVATION, Scheduler,
+    COMMANDS, COMMANDS_OF, CommandQueueParams, CommandsOf, FORWARD, GROUP_MERGING, GroupMerging,
+    JOINED_EVICTION, MECHANISMS, MERGE, PASSING, PagePolicy, Queues, REMERGING, STARVATION,
+    Scheduler,
 };
 pub use refreshes::{Refreshes, TURNS, Turns};
 pub use think::{THINK_BYTES, THINK_INSTRUCTIONS, THINK_LOADS, Think};
@@ -76,8 +77,10 @@ pub struct MediumParams {
     pub queues: Queues,
     /// The merging of groups of writes with queued writes.
     pub group_merging: GroupMerging,
-    /// The oldest accesses of a bank among which a row hit is looked for; 0 for all.
-    pub bank_window: usize,
+    /// Whether requests are admitted while an access waits for a slot of a full queue.
+    pub passing: bool,
+    /// The queues of commands of its banks or ranks.
+    pub command_queues: CommandQueueParams,
     /// Whether a queued write that another one was merged with takes a third.
     pub remerging: bool,
     /// The buffer that replaces the banks, if the memory module has one.
@@ -120,7 +123,8 @@ impl MediumParams {
             timing,
             queues,
             group_merging: settings.get(&GROUP_MERGING),
-            bank_window: settings.get(&BANK_WINDOW) as usize,
+            passing: settings.get(&PASSING),
+            command_queues: CommandQueueParams::from_settings(settings),
             remerging: settings.get(&REMERGING),
             buffer: BufferParams::from_settings(settings),
             cells,
@@ -129,6 +133,11 @@ impl MediumParams {
             energy,
             endurance: settings.named("medium.endurance"),
         }
+    }
+
+    /// Whether its channels act in single cycles, whatever their banks do.
+    pub(crate) fn is_special(&self) -> bool {
+        self.buffer.is_some() || self.command_queues.entries > 0
     }
 }
 

@@ -3,17 +3,16 @@
 use super::int;
 use crate::mechanisms::mechanisms;
 use crate::medium::near;
-use crate::settings::{Allowed, Setting, Value, Word, keys, section, words};
+use crate::settings::{Allowed, Needs, Setting, Settings, Value, Word, keys, section, words};
 
 /// The choice of the queued request that goes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduler {
-    /// First ready (row hit), first come, as in Ramulator 2. DRAMsim3 closes a row after four hits only if its bank has
-    /// not been read for tRTP, which a stream does not let happen.
+    /// First ready (row hit), first come, as in Ramulator 2.
     FrFcfs,
     /// The same, but after `starvation` row hits in a bank the oldest request goes.
     FrFcfsCap {
-        /// Row hits of one bank in succession before an older conflict must go; NVMain's value is 4.
+        /// Row hits of one bank in succession before an older conflict must go; NVMain's and DRAMsim3's value is 4.
         starvation: u32,
     },
     /// Requests go strictly in order of arrival.
@@ -114,14 +113,58 @@ pub enum GroupMerging {
 
 words!(GroupMerging { "all" => All, "member" => Member });
 
+/// Whose a queue of commands is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandsOf {
+    /// Of a bank.
+    Bank,
+    /// Of a rank, for all of its banks.
+    Rank,
+}
+
+words!(CommandsOf { "bank" => Bank, "rank" => Rank });
+
+/// The queues of commands to which accesses move from those of their channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommandQueueParams {
+    /// The entries of each; 0 if there are none.
+    pub entries: usize,
+    /// Whose they are.
+    pub of: CommandsOf,
+}
+
+impl CommandQueueParams {
+    pub(super) fn from_settings(settings: &Settings) -> CommandQueueParams {
+        CommandQueueParams {
+            entries: settings.get(&COMMANDS) as usize,
+            of: settings.get(&COMMANDS_OF),
+        }
+    }
+}
+
+const HAS_COMMANDS: Needs = Needs {
+    met: |settings| settings.get(&COMMANDS) > 0,
+    switches: &["medium.queues.commands"],
+    what: "medium.queues.commands is more than 0",
+};
+
 keys! {
     GROUP_MERGING: GroupMerging = word("medium.queues.group_merging", "all"),
         Assumed("SCA: pairing restricts coalescing (Sec. 1), and an entry has one ready bit (Sec. 5.2.2)"),
         "With coalescing, writes that are accepted together (a line and its counter) are merged all or none, or \
          each member by itself";
-    BANK_WINDOW: u64 = int("medium.queues.bank_window", (0, 4_096), 0),
-        Source("queues are of a channel; DRAMsim3 has one of 8 commands for each bank"),
-        "Oldest accesses of a bank among which a row hit is looked for; 0 for all that are queued";
+    COMMANDS: u64 = int("medium.queues.commands", (0, 4_096), 0),
+        Source("accesses wait in the channel's queues; DRAMsim3 has 8 commands for each bank"),
+        "Entries of banks' own queues of commands, to which reads move, and writes while they drain; 0: there are \
+         none. A drain takes the writes that are ready when it begins, and begins as well with more than \
+         low_watermark while no command is queued";
+    COMMANDS_OF: CommandsOf = word("medium.queues.commands_of", "bank"),
+        Source("DRAMsim3: PER_BANK, or PER_RANK"),
+        "Whether each bank has a queue of commands, or each rank" needs HAS_COMMANDS;
+    PASSING: bool = flag("medium.queues.passing", false),
+        Source("readers of traces in DRAMsim3 and Ramulator 2 send a request after the one before it"),
+        "Whether requests are admitted while an access waits for a slot of a full queue, as in a host that asks a \
+         controller for room for reads and for writes apart";
     REMERGING: bool = flag("medium.queues.remerging", false),
         Assumed("no paper says"),
         "With coalescing, a queued write takes a third write of its line and more, not only a second";

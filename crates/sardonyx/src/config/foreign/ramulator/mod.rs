@@ -237,6 +237,7 @@ fn machine(
     }
     timing(standard, &entries, &mut keys, bursts)?;
     geometry(standard, &entries, &mut keys, bytes)?;
+    keys.writes_do_not_turn("timing.nCS");
     controller::read(&entries, &mut keys, bursts)?;
     keys.no_energies("currents");
     // Programs, plugins and the controller's parts have keys of their own, which the parts' names say.
