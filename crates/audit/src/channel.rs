@@ -12,6 +12,7 @@ use sardonyx::plan::command::{Command, CommandKind};
 /// JEDEC lets a controller put off up to eight refreshes of a rank.
 const POSTPONED: u64 = 8;
 const WINDOW: usize = 4;
+const MANY: usize = 32;
 
 #[derive(Clone, Copy, Default)]
 struct Bank {
@@ -51,6 +52,9 @@ pub(super) struct Channel {
     writes: Vec<LastWrite>,
     refreshes: Vec<Refreshes>,
     last: Option<Logged>,
+    /// Whether commands of columns have a bus of their own, and the last command of both buses.
+    two_buses: bool,
+    buses: [Option<Logged>; 2],
     recent: VecDeque<Recent>,
 }
 
@@ -69,6 +73,8 @@ impl Channel {
             writes: vec![LastWrite::default(); (ranks * banks) as usize],
             refreshes: vec![Refreshes::default(); (ranks * banks) as usize / set],
             last: None,
+            two_buses: params.command_queues.row_bus,
+            buses: [None; 2],
             recent: VecDeque::new(),
         }
     }
@@ -106,6 +112,8 @@ impl Channel {
             array,
         }));
         self.last = Some(logged);
+        let bus = self.bus(logged);
+        self.buses[bus] = Some(logged);
         Ok(())
     }
 
@@ -117,10 +125,18 @@ impl Channel {
         if now < before {
             return Err(pair(Rule::Order, last, logged, before, now));
         }
-        if now == before {
-            return Err(pair(Rule::OneCommand, last, logged, 1, 0));
+        match self.buses[self.bus(logged)] {
+            Some(of_bus) if of_bus.command.cycle == now => {
+                Err(pair(Rule::OneCommand, of_bus, logged, 1, 0))
+            }
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    fn bus(&self, logged: Logged) -> usize {
+        use CommandKind::{Read, Write};
+        let is_column = matches!(logged.command.kind, Read { .. } | Write { .. });
+        usize::from(self.two_buses && is_column)
     }
 
     /// Splits a command into events of single banks: a precharge of all banks closes each bank that is open.
@@ -169,6 +185,8 @@ impl Channel {
                 activates += 1;
                 if activates == WINDOW {
                     demand(Rule::FourActivates, self.of.timing.tFAW);
+                } else if activates == MANY && self.of.groups.t32AW > 0 {
+                    demand(Rule::ManyActivates, self.of.groups.t32AW);
                 }
             }
             if let Some((rule, required)) = broken {

@@ -9,7 +9,7 @@ use sardonyx::plan::command::{Command, CommandKind};
 /// What a medium's commands keep from each other.
 pub(super) struct Distances {
     pub timing: Timing,
-    groups: BankGroups,
+    pub groups: BankGroups,
     refreshes: Refreshes,
     /// The banks that are refreshed together.
     pub set: u64,
@@ -32,7 +32,7 @@ pub(super) fn horizon(of: &Distances) -> u64 {
     let (t, groups, refreshes) = (&of.timing, &of.groups, &of.refreshes);
     let same_bank = refreshes.tRFCsb + refreshes.tREFSBRD + refreshes.tRREFD;
     let of_groups = groups.tCCD[0] + groups.tCCD[1] + groups.tRRD + groups.tWTR;
-    let long = of_groups + groups.tRCDWR + same_bank;
+    let long = of_groups + groups.tRCDWR + groups.tPPD + groups.t32AW + same_bank;
     let column = t.tRCD + t.tCL + t.tCWD + t.tCCD + t.tWTR + t.tRTP + t.tRTRS + t.tWR + t.tWP;
     let row = t.tRP + t.tRAS + t.tRRD + t.tFAW + t.tRFC;
     column + row + long + 2 * t.tBURST
@@ -140,6 +140,9 @@ impl Pair<'_> {
                 (Rule::ActivateToColumn, groups.tRCDWR)
             }
             (Precharge, Activate { .. }) if self.is_in_bank() => (Rule::PrechargeToActivate, t.tRP),
+            (Precharge, Precharge) if self.is_in_rank() && groups.tPPD > 0 => {
+                (Rule::PrechargeToPrecharge, groups.tPPD)
+            }
             (Activate { .. }, Activate { .. }) if self.is_in_rank() => {
                 (Rule::ActivateToActivate, self.in_group(groups.tRRD, t.tRRD))
             }

@@ -42,10 +42,14 @@ sardonyx::names::named! {
         /// A bank that closes itself: from what held it open to ACT or REF. Checked of any bank, since
         /// an explicit precharge cannot be faster.
         AutoPrecharge = "auto-precharge to ACT or REF (closing, tRP)",
+        /// tPPD.
+        PrechargeToPrecharge = "PRE to PRE, same rank (tPPD)",
         /// tRRD.
         ActivateToActivate = "ACT to ACT, same rank (tRRD)",
         /// tFAW.
         FourActivates = "fifth ACT in a window (tFAW)",
+        /// t32AW.
+        ManyActivates = "33rd ACT in a window (t32AW)",
         /// tBURST, tCCD, tRTRS.
         ReadToRead = "RD to RD (tBURST, tCCD, tRTRS)",
         /// tBURST, tCCD, tRTRS.

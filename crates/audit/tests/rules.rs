@@ -302,6 +302,21 @@ fn distances_within_a_rank_and_a_channel() {
         }
         l.act(c, (0, 0, 4));
     });
+    let mut many = mixed();
+    many.groups.tPPD = 5;
+    distance(&many, PrechargeToPrecharge, 2, 105, |l, c| {
+        l.act(0, B0).act(4, B1).pre(100, B0).pre(c, B1);
+    });
+    distance(&many, PrechargeToPrecharge, 2, 105, |l, c| {
+        l.act(0, B0).act(4, B1).pre(100, B0).prea(c, B0);
+    });
+    (many.groups.t32AW, many.geometry.banks) = (300, 64);
+    distance(&many, ManyActivates, 0, 300, |l, c| {
+        for bank in 0..32 {
+            l.act(u64::from(bank) * 8, (0, 0, bank));
+        }
+        l.act(c, (0, 0, 32));
+    });
     for (other, least) in [(B0, 4), (B1, 4), (R1, 6)] {
         let second = if other == B0 { B1 } else { other };
         distance(&p, ReadToRead, 2, 40 + least, |l, c| {

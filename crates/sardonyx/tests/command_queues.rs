@@ -10,7 +10,7 @@ use sardonyx_audit::audit;
 use sardonyx_base::random::SplitMix64;
 use std::collections::HashSet;
 
-/// DRAMsim3's DDR4_8Gb_x8_2400.
+/// DRAMsim3's DDR4_8Gb_x8_2400, refreshed more often.
 const FILE: &str = "[dram_structure]
 protocol = DDR4
 bankgroups = 4
@@ -27,7 +27,7 @@ tRCD = 17
 tRP = 17
 tRAS = 39
 tRFC = 420
-tREFI = 9360
+tREFI = 2000
 tRRD_S = 4
 tRRD_L = 6
 tWTR_S = 3
@@ -92,6 +92,7 @@ fn row(of: &str, command: &Command) -> String {
         CommandKind::Activate { row } => ("ACT", row.to_string()),
         CommandKind::Read { row, .. } => ("RD", row.to_string()),
         CommandKind::Write { row, .. } => ("WR", row.to_string()),
+        CommandKind::Refresh => ("REF", String::new()),
         _ => ("PRE", String::new()),
     };
     let Command {
@@ -218,4 +219,50 @@ fn what_chooses_another_access_goes_with_no_queues_of_commands() {
             .contains("medium.queues.commands is more than 0"),
         "{idle}"
     );
+}
+
+/// The least distance of a rank's commands from one to the `later`th after it is the timing's.
+#[test]
+fn precharges_and_activates_of_a_rank_are_as_far_apart_as_asked_and_no_further() {
+    let text = requests();
+    for queues in ["0", "8"] {
+        let least = |later: usize, is: fn(CommandKind) -> bool, set: (&str, &str)| {
+            let keys = [
+                ("medium.queues.commands", queues),
+                ("medium.timing.tREFI", "0"),
+                set,
+            ];
+            let (_, log) = run(&machine("ddr4-2400", &keys), &text, 0.2);
+            let at = log
+                .iter()
+                .filter(|command| command.rank == 0 && is(command.kind))
+                .map(|command| command.cycle)
+                .collect::<Vec<_>>();
+            let apart = at.windows(later + 1).map(|of| of[later] - of[0]);
+            apart.min().expect("there are some")
+        };
+        let activates = |kind| matches!(kind, CommandKind::Activate { .. });
+        assert!(least(32, activates, ("medium.timing.t32AW", "0")) < 400);
+        assert_eq!(least(32, activates, ("medium.timing.t32AW", "400")), 400);
+        let precharges = |kind| kind == CommandKind::Precharge;
+        assert!(least(1, precharges, ("medium.timing.tPPD", "0")) < 5);
+        assert_eq!(least(1, precharges, ("medium.timing.tPPD", "5")), 5);
+    }
+}
+
+/// A command of a row and one of a column go in a cycle where rows have a bus; never two of a kind.
+#[test]
+fn rows_have_a_bus_beside_that_of_columns_if_asked() {
+    let text = requests();
+    let together = |row_bus| {
+        let keys = [
+            ("medium.queues.commands", "8"),
+            ("medium.queues.row_bus", row_bus),
+        ];
+        let (_, log) = run(&machine("ddr4-2400", &keys), &text, 0.2);
+        let pairs = log.windows(2);
+        pairs.filter(|of| of[0].cycle == of[1].cycle).count()
+    };
+    assert_eq!(together("false"), 0);
+    assert!(together("true") > 20);
 }

@@ -182,6 +182,7 @@ fn a_machine_of_dramsim3() {
             ("queues.commands", "16"),
             ("queues.commands_of", "bank"),
             ("queues.passing", "true"),
+            ("refresh.closes_singly", "true"),
             ("timing.tRTRS_writes", "false"),
         ],
     );

@@ -128,6 +128,8 @@ fn grouped(medium: &mut MediumParams, (shift, longer): (u32, [u64; 6])) {
         tRRD: t.tRRD + activate,
         tWTR: t.tWTR + turn,
         tRCDWR: t.tRCD / 2,
+        tPPD: 0,
+        t32AW: 0,
         writes_turn: true,
     };
     // Every third machine's refreshes are of one bank, and not of one of each group.
@@ -186,6 +188,7 @@ fn params() -> impl Strategy<Value = EngineParams> {
                     } else {
                         CommandsOf::Bank
                     },
+                    row_bus: by_member,
                 };
             }
             params.medium.group_merging = match by_member {
@@ -194,7 +197,10 @@ fn params() -> impl Strategy<Value = EngineParams> {
             };
             params.medium.timing = timing;
             grouped(&mut params.medium, groups);
+            params.medium.groups.tPPD = ingress as u64 % 3 * 7;
+            params.medium.groups.t32AW = ingress as u64 % 4 * 100;
             params.medium.groups.writes_turn = ingress % 5 > 1;
+            params.medium.refreshes.closes_singly = ingress % 4 > 1;
             params.medium.passing = ingress % 3 == 0;
             params.medium.queues = queues;
             params.ingress = ingress;

@@ -16,8 +16,8 @@ use crate::medium::params::{
     ADDRESSES, ARRIVALS, AccessEnergy, BankGroups, COMMANDS, COMMANDS_OF, COPIES_SKEW,
     CRASH_CACHED, CRASH_ENDURED, CRASH_FIRST, CRASH_SHORT, CRASH_SPARE, CachesParams, CoreParams,
     EngineParams, GROUP_MERGING, Geometry, MediumParams, PASSING, PAST, PROGRAMS_FIRST,
-    PROGRAMS_SKEW, Queues, REMERGING, RankEnergy, Refreshes, TURNS, Think, Timing, UnitParams,
-    WRITES_TURN,
+    PROGRAMS_SKEW, Queues, REMERGING, ROW_BUS, RankEnergy, Refreshes, SINGLY, TURNS, Think, Timing,
+    UnitParams, WRITES_TURN,
 };
 use crate::medium::pausing::{ITERATIONS, POLICY, THRESHOLD, TIMES};
 use crate::settings::{Allowed, Key, Row};
@@ -45,10 +45,12 @@ static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         std::slice::from_ref(&WRITES_TURN.row),
         Refreshes::ROWS,
         std::slice::from_ref(&TURNS.row),
+        std::slice::from_ref(&SINGLY.row),
         Queues::ROWS,
         std::slice::from_ref(&GROUP_MERGING.row),
         std::slice::from_ref(&COMMANDS.row),
         std::slice::from_ref(&COMMANDS_OF.row),
+        std::slice::from_ref(&ROW_BUS.row),
         std::slice::from_ref(&REMERGING.row),
         BufferParams::ROWS,
         std::slice::from_ref(&VICTIM.row),

@@ -733,16 +733,16 @@ impl Channel {
     }
 
     fn make_up(&mut self, cycle: u64, busy: u64) {
-        while let Some((set, at, kind)) = self.banks.refresh(cycle, busy) {
-            let bank = set * self.banks.per_set();
-            if kind == CommandKind::PrechargeAll {
-                for bank in bank..bank + self.banks.per_set() {
+        while let Some((banks, at, kind)) = self.banks.refresh(cycle, busy) {
+            let first = banks.start;
+            if kind != CommandKind::Refresh {
+                for bank in banks {
                     for lists in &mut self.lists {
                         lists.row_closed(bank);
                     }
                 }
             }
-            self.note(bank, at, kind, 0, 0);
+            self.note(first, at, kind, 0, 0);
         }
     }
 

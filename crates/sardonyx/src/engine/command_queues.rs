@@ -33,6 +33,8 @@ pub(crate) struct CommandQueues {
     most_hits: u32,
     /// Writes that are still to move in this drain.
     drains: usize,
+    /// Whether a command of a row and one of a column may go in a cycle.
+    row_bus: bool,
 }
 
 impl CommandQueues {
@@ -63,6 +65,7 @@ impl CommandQueues {
                 _ => u32::MAX,
             },
             drains: 0,
+            row_bus: params.command_queues.row_bus,
         })
     }
 
@@ -143,9 +146,14 @@ impl CommandQueues {
         &self.queues[next.queue][next.at]
     }
 
-    /// The command that goes at `cycle`, of the first queue from the one on whose turn it is that has one; otherwise
-    /// the earliest cycle at which one may go.
-    pub fn first_ready(&mut self, banks: &Banks, cycle: u64) -> Result<Ready, u64> {
+    /// The command of such `kinds` that goes at `cycle`, of the first queue from the one on whose turn it is that has
+    /// one; otherwise the earliest cycle at which one may go.
+    pub fn first_ready(
+        &mut self,
+        banks: &Banks,
+        cycle: u64,
+        kinds: &[usize],
+    ) -> Result<Ready, u64> {
         let mut earliest = NEVER;
         let before = (1 << self.turn) - 1;
         for mut queues in [self.occupied & !before, self.occupied & before] {
@@ -153,6 +161,9 @@ impl CommandQueues {
                 let queue = queues.trailing_zeros() as usize;
                 queues &= queues - 1;
                 let found = self.wanted(banks, queue).find(|next| {
+                    if !kinds.contains(&next.command) {
+                        return false;
+                    }
                     let ready = banks.ready(self.entry(*next).bank as usize, next.command);
                     earliest = earliest.min(ready);
                     ready <= cycle
@@ -204,12 +215,15 @@ impl Channel {
             self.counters -= usize::from(slots == Slots::CounterWrite);
         }
         let next = match self.banks.bus_is_free(cycle) {
-            true => queues.first_ready(&self.banks, cycle),
+            true => queues.first_ready(&self.banks, cycle, &[PRE, ACT, READ, WRITE]),
             false => Err(cycle + 1),
         };
         self.next_act = match next {
             Ok(next) => {
                 outcome.issued = self.send(cycle, next, &mut program);
+                if let Some(second) = self.second(cycle, next.command) {
+                    outcome.issued = self.send(cycle, second, &mut program).or(outcome.issued);
+                }
                 cycle + 1
             }
             Err(_) if moved.is_some() => cycle + 1,
@@ -217,6 +231,19 @@ impl Channel {
             Err(ready) => ready.min(self.banks.next_refresh(0)).max(cycle + 1),
         };
         outcome
+    }
+
+    /// The command for the other bus of the cycle, after `first`.
+    fn second(&mut self, cycle: u64, first: usize) -> Option<Ready> {
+        let queues = self
+            .command_queues
+            .as_mut()
+            .filter(|queues| queues.row_bus)?;
+        let kinds = match first {
+            PRE | ACT => [READ, WRITE],
+            _ => [PRE, ACT],
+        };
+        queues.first_ready(&self.banks, cycle, &kinds).ok()
     }
 
     /// Sends the command of a bank's queue: it closes or opens the bank's row, or it is an access, which leaves.

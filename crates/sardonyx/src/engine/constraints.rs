@@ -3,7 +3,9 @@
 //! follows the data in its bank only). `docs/inside/timing.md` lists them; the auditor re-checks them.
 
 use sardonyx_base::lanes::not_above;
+use std::ops::Range;
 
+use super::activates::ManyActivates;
 use super::activity::Activity;
 use super::channel::NEVER;
 use crate::medium::params::{BankGroups, MAX_BANKS, MediumParams, Refreshes, Timing, Turns};
@@ -154,6 +156,8 @@ pub(crate) struct Banks {
     refreshed: (u64, u64),
     opening: u64,
     bus_used: u64,
+    /// If the ranks have a window of 32 activates.
+    many: Option<Box<ManyActivates>>,
     /// If an open row takes another current than closed ones.
     activity: Option<Box<Activity>>,
 }
@@ -193,7 +197,6 @@ impl Banks {
             group_of: std::array::from_fn(|bank| group(bank) as u8),
             group_count: ranks as usize * of_rank,
             group_shift: of_rank.trailing_zeros(),
-            groups,
             limits: [0.0; MOST * 4],
             limit_of: [[0; STRIDE]; STRIDES],
             earliest: [[IDLE; STRIDE]; STRIDES],
@@ -210,9 +213,11 @@ impl Banks {
             refreshed: (0, 0),
             opening: 0,
             bus_used: 0,
+            many: ManyActivates::of(groups.t32AW, ranks),
             activity: (params.ranks.active != params.ranks.standby)
                 .then(|| Box::new(Activity::new())),
             timing,
+            groups,
         }
     }
 
@@ -232,10 +237,6 @@ impl Banks {
 
     pub fn per_rank(&self) -> usize {
         self.per_rank
-    }
-
-    pub fn per_set(&self) -> usize {
-        self.per_set
     }
 
     #[inline]
@@ -344,7 +345,24 @@ impl Banks {
         let next = &mut self.bank_mut(bank).next;
         next[ACT] = next[ACT].max(closed);
         self.want(bank, ACT);
-        self.update_first();
+        match self.groups.tPPD {
+            0 => self.update_first(),
+            _ => self.precharges_wait(bank, cycle),
+        }
+    }
+
+    /// Keeps the other banks of `bank`'s rank from being precharged for tPPD.
+    #[cold]
+    fn precharges_wait(&mut self, bank: usize, cycle: u64) {
+        let first = bank / self.per_rank * self.per_rank;
+        let next = cycle + self.groups.tPPD;
+        for bank in first..first + self.per_rank {
+            let own = &mut self.bank_mut(bank).next[PRE];
+            *own = next.max(*own);
+            let limit = usize::from(self.group_of[bank % MOST]) % MOST * 4 + PRE;
+            self.limits[limit] = number(next);
+        }
+        self.apply_limits();
     }
 
     #[inline(always)]
@@ -367,6 +385,9 @@ impl Banks {
         // tFAW: a fifth activate waits until the window since the first of the last four is over.
         if let Some(fourth) = activates.activates[activates.turn % 4].checked_sub(1) {
             next = next.max(fourth + timing.tFAW);
+        }
+        if let Some(many) = &mut self.many {
+            next = next.max(many.next(rank, cycle));
         }
         match self.group_shift {
             0 => self.limits[rank * 4 + ACT] = number(next),
@@ -504,8 +525,8 @@ impl Banks {
 
     /// The next command that a refresh needs, if it may go at `cycle` or might have gone before: the set of banks, the
     /// cycle and the kind of command.
-    pub fn refresh(&mut self, cycle: u64, busy: u64) -> Option<(usize, u64, CommandKind)> {
-        let mut first: Option<(u64, usize, CommandKind)> = None;
+    pub fn refresh(&mut self, cycle: u64, busy: u64) -> Option<(Range<usize>, u64, CommandKind)> {
+        let mut first: Option<(u64, usize, CommandKind, Range<usize>)> = None;
         for set in 0..self.sets {
             let due = self.refresh_due[set % MOST];
             if due > cycle {
@@ -518,39 +539,40 @@ impl Banks {
             }
             // A refresh that is made up for cannot go before a command that has gone out since.
             let due = due.max(self.bus_used);
-            let banks = &self.banks[self.set(set)];
-            let open = banks.iter().filter(|bank| bank.row.is_some());
-            let precharge = open.map(|bank| bank.next[PRE]).max();
-            let (at, kind) = match precharge {
-                Some(at) => (at.max(due), CommandKind::PrechargeAll),
+            let of_set = self.set(set);
+            let (at, kind, banks) = match self.to_close(of_set.clone(), due) {
+                Some(closing) => closing,
                 None => {
+                    let banks = &self.banks[of_set.clone()];
                     let closed = banks.iter().map(|bank| bank.next[ACT]).max();
                     let beside = match self.refreshes.tRFCsb {
                         0 => 0,
                         _ => self.beside(self.set(set).start),
                     };
                     let at = closed.unwrap_or(0).max(beside).max(due);
-                    (at, CommandKind::Refresh)
+                    (at, CommandKind::Refresh, of_set)
                 }
             };
             // The earliest goes first: several sets may be behind.
-            if at <= cycle && first.is_none_or(|first| at < first.0) {
-                first = Some((at, set, kind));
+            if at <= cycle && first.as_ref().is_none_or(|first| at < first.0) {
+                first = Some((at, set, kind, banks));
             }
         }
-        let (at, set, kind) = first?;
+        let (at, set, kind, banks) = first?;
         self.bus_used = at + 1;
         let free = match kind {
-            CommandKind::PrechargeAll => self.timing.tRP,
-            _ => self.refreshes.length(&self.timing),
+            CommandKind::Refresh => self.refreshes.length(&self.timing),
+            _ => self.timing.tRP,
         };
-        let banks = self.set(set);
         for bank in banks.clone() {
             if self.bank_mut(bank).row.take().is_some() {
                 self.closes(bank, at);
             }
             let next = &mut self.bank_mut(bank).next;
             next[ACT] = next[ACT].max(at + free);
+        }
+        if kind != CommandKind::Refresh && self.groups.tPPD > 0 {
+            self.precharges_wait(banks.start, at);
         }
         if kind == CommandKind::Refresh {
             let (closed, until) = self.refreshed;
@@ -562,7 +584,19 @@ impl Banks {
                 self.refreshed_beside(banks.start, at);
             }
         }
-        Some((set, at, kind))
+        Some((banks, at, kind))
+    }
+
+    /// When a command closes rows of these banks that are to be refreshed, `due` or later, and which.
+    fn to_close(&self, banks: Range<usize>, due: u64) -> Option<(u64, CommandKind, Range<usize>)> {
+        let open = banks.clone().filter(|bank| self.banks[*bank].row.is_some());
+        let at = |bank: usize| self.banks[bank].next[PRE].max(due);
+        if !self.refreshes.closes_singly {
+            return Some((open.map(at).max()?, CommandKind::PrechargeAll, banks));
+        }
+        let groups = self.groups.count as usize;
+        let bank = open.min_by_key(|bank| (at(*bank), bank % groups, *bank))?;
+        Some((at(bank), CommandKind::Precharge, bank..bank + 1))
     }
 
     #[inline]
@@ -641,7 +675,7 @@ impl Banks {
         self.refreshed.1 += time;
     }
 
-    fn set(&self, set: usize) -> std::ops::Range<usize> {
+    fn set(&self, set: usize) -> Range<usize> {
         set * self.per_set..(set + 1) * self.per_set
     }
 

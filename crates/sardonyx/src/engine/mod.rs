@@ -4,6 +4,7 @@
 //! Every event comes from a *source* whose times only grow (a unit's results, a channel's returning
 //! data ...), so the next event is the earliest of a dozen sources' heads. Only timers need a heap.
 
+mod activates;
 mod activity;
 pub(crate) mod booking;
 mod buffer;

@@ -17,6 +17,8 @@ const WITHOUT_EFFECT: &[&str] = &[
     "hmc.*",
     "dram_structure.device_width",
     "dram_structure.num_dies",
+    "timing.tPPD",  // but of GDDR and LPDDR4
+    "timing.t32AW", // but of GDDR
     "system.sref_threshold",
     "system.write_buf_size",
     "system.aggressive_precharging_enabled",
@@ -68,10 +70,6 @@ const WITHOUT_EFFECT: &[&str] = &[
 const PROTOCOLS: [&str; 10] = [
     "DDR3", "DDR4", "GDDR5", "GDDR5X", "GDDR6", "LPDDR", "LPDDR3", "LPDDR4", "HBM", "HBM2",
 ];
-const LEFT_OUT: &[(&str, &str)] = &[
-    ("timing.tPPD", "precharges may follow each other at once"),
-    ("timing.t32AW", "no window of 32 activates"),
-];
 
 pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
     let entries = Entries::new(file, parse(text, file)?);
@@ -92,10 +90,6 @@ pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
         return entries.fault("dram_structure.protocol", problem, &remedy);
     }
     let mut keys = MachineKeys::new(&entries);
-    if protocol.starts_with("HBM") && is(&entries, "dram_structure.hbm_dual_cmd", "true") {
-        let said = "a channel sends one command a cycle, where DRAMsim3 sends HBM's of rows and of columns at once";
-        keys.notes.push(said.to_owned());
-    }
     let bl = entries.count("dram_structure.BL", 8)?;
     let bus = entries.count("system.bus_width", 64)?;
     let bytes = bl * bus / 8;
@@ -132,7 +126,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
     keys.writes_do_not_turn("timing.tRTRS");
     queues(&entries, &mut keys, bursts)?;
     power(&entries, &mut keys, (burst * bursts, bus))?;
-    keys.finish("DRAMsim3", "ddr4-2400", WITHOUT_EFFECT, LEFT_OUT)
+    keys.finish("DRAMsim3", "ddr4-2400", WITHOUT_EFFECT, &[])
 }
 
 /// The bank groups of a rank; GDDR may have them off.
@@ -194,6 +188,7 @@ fn refreshes(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
         keys.notes.push(said);
     }
     keys.put("refresh.ranks", turns, POLICY);
+    keys.put("refresh.closes_singly", true, POLICY);
     keys.put("timing.tRFC", length, "timing.tRFC");
     keys.put("timing.tREFI", every, "timing.tREFI");
     if is(entries, "system.enable_self_refresh", "false") {
@@ -258,6 +253,14 @@ fn timing(
     keys.put("timing.tRCD", read, "timing.tRCD");
     if read != write {
         keys.put("timing.tRCDWR", write, "timing.tRCDWR");
+    }
+    if protocol.starts_with("GDDR") || protocol == "LPDDR4" {
+        let apart = entries.whole("timing.tPPD", 0)?;
+        keys.put("timing.tPPD", apart, "timing.tPPD");
+    }
+    if protocol.starts_with("GDDR") {
+        let window = entries.whole("timing.t32AW", 330)?;
+        keys.put("timing.t32AW", window, "timing.t32AW");
     }
     for none in ["timing.tWP", "timing.off_chip"] {
         keys.put(none, 0, "timing.tCK");
@@ -371,6 +374,11 @@ fn queues(entries: &Entries, keys: &mut MachineKeys, bursts: u64) -> Result<()> 
     keys.put("queues.starvation", 4, STRUCTURE);
     // A request waits for the queue of its kind alone.
     keys.put("queues.passing", true, QUEUE);
+    const BUSES: &str = "dram_structure.hbm_dual_cmd";
+    let protocol = entries.word("dram_structure.protocol", "DDR3");
+    if protocol.starts_with("HBM") {
+        keys.put("queues.row_bus", is(entries, BUSES, "true"), BUSES);
+    }
     for (key, entries) in [
         ("reads", queue),
         ("writes", queue),

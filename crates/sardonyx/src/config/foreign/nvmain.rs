@@ -132,7 +132,6 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("nWP*", CELLS),
     ("tCMD", "a command takes a cycle of the bus"),
     ("tRFI", "NVMain reads tREFW"),
-    ("tPPD", "precharges may follow each other at once"),
     ("tWP0", CELLS),
     ("tWP1", CELLS),
 ];
@@ -318,6 +317,7 @@ fn timing(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
         ("tRTRS", 1),
         ("tWR", 10),
         ("tWP", 0),
+        ("tPPD", 0),
     ] {
         keys.put(&format!("timing.{name}"), cycles(name, otherwise)?, name);
     }

@@ -37,6 +37,10 @@ pub struct BankGroups {
     pub tWTR: Cycles,
     /// Activate to column write, in a group or not, as [`Timing::tRCD`].
     pub tRCDWR: Cycles,
+    /// Precharge to precharge of a rank; 0 for none.
+    pub tPPD: Cycles,
+    /// Window of at most 32 activates of a rank; 0 for none.
+    pub t32AW: Cycles,
     /// Whether [`Timing::tRTRS`] parts the data of writes to two ranks, as it parts those of reads.
     pub writes_turn: bool,
 }
@@ -83,6 +87,16 @@ impl BankGroups {
             "one tRCD for both, as DDR has it",
             "tRCD to a column write; 0 for tRCD",
         ),
+        BankGroups::other(
+            "medium.timing.tPPD",
+            "DDR3 and DDR4 have none",
+            "Precharge to precharge of a rank; 0 for none",
+        ),
+        BankGroups::other(
+            "medium.timing.t32AW",
+            "files of GDDR alone have one",
+            "Window of at most 32 activates of a rank; 0 for none",
+        ),
     ];
 
     pub(super) fn from_settings(settings: &Settings) -> BankGroups {
@@ -93,6 +107,8 @@ impl BankGroups {
             tRRD: long("medium.timing.tRRD_L"),
             tWTR: long("medium.timing.tWTR_L"),
             tRCDWR: long("medium.timing.tRCDWR"),
+            tPPD: long("medium.timing.tPPD"),
+            t32AW: long("medium.timing.t32AW"),
             writes_turn: settings.get(&WRITES_TURN),
         }
     }
@@ -108,6 +124,8 @@ impl BankGroups {
             tRRD: or(self.tRRD, between.tRRD),
             tWTR: or(self.tWTR, between.tWTR),
             tRCDWR: or(self.tRCDWR, between.tRCD),
+            tPPD: self.tPPD,
+            t32AW: self.t32AW,
             writes_turn: self.writes_turn,
         }
     }

@@ -31,10 +31,10 @@ pub use pages::{
 pub use past::{PAST, Past, WRITTEN};
 pub use queues::{
     COMMANDS, COMMANDS_OF, CommandQueueParams, CommandsOf, FORWARD, GROUP_MERGING, GroupMerging,
-    JOINED_EVICTION, MECHANISMS, MERGE, PASSING, PagePolicy, Queues, REMERGING, STARVATION,
-    Scheduler,
+    JOINED_EVICTION, MECHANISMS, MERGE, PASSING, PagePolicy, Queues, REMERGING, ROW_BUS,
+    STARVATION, Scheduler,
 };
-pub use refreshes::{Refreshes, TURNS, Turns};
+pub use refreshes::{Refreshes, SINGLY, TURNS, Turns};
 pub use think::{THINK_BYTES, THINK_INSTRUCTIONS, THINK_LOADS, Think};
 pub use timing::{Cycles, Timing};
 pub use trace::{ADDRESSES, ARRIVALS, Addresses, Moments};

@@ -131,6 +131,8 @@ pub struct CommandQueueParams {
     pub entries: usize,
     /// Whose they are.
     pub of: CommandsOf,
+    /// Whether commands of rows have a bus beside that of columns.
+    pub row_bus: bool,
 }
 
 impl CommandQueueParams {
@@ -138,6 +140,7 @@ impl CommandQueueParams {
         CommandQueueParams {
             entries: settings.get(&COMMANDS) as usize,
             of: settings.get(&COMMANDS_OF),
+            row_bus: settings.get(&ROW_BUS),
         }
     }
 }
@@ -161,6 +164,9 @@ keys! {
     COMMANDS_OF: CommandsOf = word("medium.queues.commands_of", "bank"),
         Source("DRAMsim3: PER_BANK, or PER_RANK"),
         "Whether each bank has a queue of commands, or each rank" needs HAS_COMMANDS;
+    ROW_BUS: bool = flag("medium.queues.row_bus", false),
+        Source("one bus of commands; HBM has one for rows and one for columns, in DRAMsim3 hbm_dual_cmd"),
+        "With queues of commands, whether one of a row and one of a column may go in a cycle" needs HAS_COMMANDS;
     PASSING: bool = flag("medium.queues.passing", false),
         Source("readers of traces in DRAMsim3 and Ramulator 2 send a request after the one before it"),
         "Whether requests are admitted while an access waits for a slot of a full queue, as in a host that asks a \

@@ -17,6 +17,9 @@ pub enum Turns {
 words!(Turns { "in-turn" => InTurn, "together" => Together });
 
 keys! {
+    SINGLY: bool = flag("medium.refresh.closes_singly", false),
+        Source("one command closes all; in DRAMsim3 each bank has its own"),
+        "Whether the open banks of a refresh are closed one by one, each as soon as it may";
     TURNS: Turns = word("medium.refresh.ranks", "in-turn"),
         Source("DRAMsim3 and NVMain; in Ramulator 2.1 all at once"),
         "Whether the refreshes of a channel's ranks are due one after the other, or together";
@@ -43,6 +46,8 @@ pub struct Refreshes {
     pub tRREFD: Cycles,
     /// The banks of such a refresh; 0 for one of each bank group (DDR5's REFsb).
     pub banks: u64,
+    /// Whether a refresh's banks are closed one by one.
+    pub closes_singly: bool,
     /// Whether ranks take turns.
     pub turns: Turns,
 }
@@ -90,6 +95,7 @@ impl Refreshes {
             tREFSBRD: of("medium.timing.tREFSBRD"),
             tRREFD: of("medium.timing.tRREFD"),
             banks: of(BANKS),
+            closes_singly: settings.get(&SINGLY),
             turns: settings.get(&TURNS),
         }
     }

@@ -50,7 +50,6 @@ const WITHOUT_EFFECT: &[&str] = &[
     "refreshmanager.debug",
 ];
 const LEFT_OUT: &[(&str, &str)] = &[
-    ("timing.nPPD", "precharges may follow each other at once"),
     ("timing.nRPD", "precharges may follow each other at once"),
     ("timing.nCCDS_WR", "writes follow each other as reads do"),
     ("timing.nCCDR", "stacks are ranks"),
@@ -443,13 +442,14 @@ fn timing(
     Ok(())
 }
 
-/// The longer distances of commands to one bank group.
+/// The distances of commands that some standards have: the longer ones in a bank group, and those of precharges.
 fn within_groups(timings: &Timings, keys: &mut MachineKeys, bursts: u64) -> Result<()> {
     for (ours, theirs, times) in [
         ("tCCD_L", "nCCDL", bursts),
         ("tCCD_L_WR", "nCCDL_WR", bursts),
         ("tRRD_L", "nRRDL", 1),
         ("tWTR_L", "nWTRL", 1),
+        ("tPPD", "nPPD", 1),
         // GDDR7's banks are groups of one.
         ("tCCD_L", "nCCDSB", bursts),
         ("tWTR_L", "nWTRSB", 1),
