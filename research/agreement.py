@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import math
 import random
 import subprocess
 import sys
@@ -115,7 +116,8 @@ def offered(machine: Mapping[str, Any], kind: str, load: int, folder: Path) -> t
     words = (f"{a * 64:#x} {'WRITE' if w else 'READ'} {t}\n" for a, w, t in lines)
     trace = folder / "in.trc"
     trace.write_text("".join(words))
-    return trace, 1000 / float(machine["tCK"])
+    # A trace's clock is in whole kHz: this one brings no request before its cycle.
+    return trace, math.floor(1e6 / float(machine["tCK"])) / 1000
 
 
 def rows(program: Path, configs: Path) -> Iterator[list[str]]:

@@ -260,8 +260,16 @@ fn rows_have_a_bus_beside_that_of_columns_if_asked() {
             ("medium.queues.row_bus", row_bus),
         ];
         let (_, log) = run(&machine("ddr4-2400", &keys), &text, 0.2);
-        let pairs = log.windows(2);
-        pairs.filter(|of| of[0].cycle == of[1].cycle).count()
+        let pairs = log.windows(2).filter(|of| of[0].cycle == of[1].cycle);
+        let column = |command: &Command| {
+            matches!(
+                command.kind,
+                CommandKind::Read { .. } | CommandKind::Write { .. }
+            )
+        };
+        // Bytes are told after their command, so that is the last of its cycle.
+        assert!(pairs.clone().all(|of| !column(&of[0]) && column(&of[1])));
+        pairs.count()
     };
     assert_eq!(together("false"), 0);
     assert!(together("true") > 20);

@@ -146,14 +146,9 @@ impl CommandQueues {
         &self.queues[next.queue][next.at]
     }
 
-    /// The command of such `kinds` that goes at `cycle`, of the first queue from the one on whose turn it is that has
-    /// one; otherwise the earliest cycle at which one may go.
-    pub fn first_ready(
-        &mut self,
-        banks: &Banks,
-        cycle: u64,
-        kinds: &[usize],
-    ) -> Result<Ready, u64> {
+    /// The command that goes at `cycle`, of the first queue from the one on whose turn it is that has one; otherwise
+    /// the earliest cycle at which one may go.
+    pub fn first_ready(&mut self, banks: &Banks, cycle: u64) -> Result<Ready, u64> {
         let mut earliest = NEVER;
         let before = (1 << self.turn) - 1;
         for mut queues in [self.occupied & !before, self.occupied & before] {
@@ -161,9 +156,6 @@ impl CommandQueues {
                 let queue = queues.trailing_zeros() as usize;
                 queues &= queues - 1;
                 let found = self.wanted(banks, queue).find(|next| {
-                    if !kinds.contains(&next.command) {
-                        return false;
-                    }
                     let ready = banks.ready(self.entry(*next).bank as usize, next.command);
                     earliest = earliest.min(ready);
                     ready <= cycle
@@ -215,15 +207,15 @@ impl Channel {
             self.counters -= usize::from(slots == Slots::CounterWrite);
         }
         let next = match self.banks.bus_is_free(cycle) {
-            true => queues.first_ready(&self.banks, cycle, &[PRE, ACT, READ, WRITE]),
+            true => queues.first_ready(&self.banks, cycle),
             false => Err(cycle + 1),
         };
         self.next_act = match next {
             Ok(next) => {
+                let first = (queues.entry(next).bank, next.command);
                 outcome.issued = self.send(cycle, next, &mut program);
-                if let Some(second) = self.second(cycle, next.command) {
-                    outcome.issued = self.send(cycle, second, &mut program).or(outcome.issued);
-                }
+                let second = self.send_second(cycle, first, &mut program);
+                outcome.issued = second.or(outcome.issued);
                 cycle + 1
             }
             Err(_) if moved.is_some() => cycle + 1,
@@ -233,17 +225,28 @@ impl Channel {
         outcome
     }
 
-    /// The command for the other bus of the cycle, after `first`.
-    fn second(&mut self, cycle: u64, first: usize) -> Option<Ready> {
+    /// Sends the next command in the cycle of `first` as well, if it is for the other bus (one of rows beside one of
+    /// columns) and for another bank. If it is not, its turn is over, as in DRAMsim3.
+    fn send_second(
+        &mut self,
+        cycle: u64,
+        (bank, first): (u8, usize),
+        program: &mut Option<ProgrammingTime>,
+    ) -> Option<Issued> {
+        let is_column = |command| [READ, WRITE].contains(&command);
         let queues = self
             .command_queues
             .as_mut()
             .filter(|queues| queues.row_bus)?;
-        let kinds = match first {
-            PRE | ACT => [READ, WRITE],
-            _ => [PRE, ACT],
-        };
-        queues.first_ready(&self.banks, cycle, &kinds).ok()
+        let second = queues.first_ready(&self.banks, cycle).ok()?;
+        if is_column(first) == is_column(second.command) || queues.entry(second).bank == bank {
+            return None;
+        }
+        let issued = self.send(cycle, second, program);
+        if let (true, Some([.., column, row])) = (is_column(first), self.issued.as_deref_mut()) {
+            std::mem::swap(column, row); // what a column command moves is told when it was the last
+        }
+        issued
     }
 
     /// Sends the command of a bank's queue: it closes or opens the bank's row, or it is an access, which leaves.
