@@ -523,8 +523,8 @@ impl Banks {
         self.timing.tREFI != 0
     }
 
-    /// The next command that a refresh needs, if it may go at `cycle` or might have gone before: the set of banks, the
-    /// cycle and the kind of command.
+    /// The next command that a refresh needs, if it may go at `cycle` or might have gone before: its banks, the cycle
+    /// and the kind of command.
     pub fn refresh(&mut self, cycle: u64, busy: u64) -> Option<(Range<usize>, u64, CommandKind)> {
         let mut first: Option<(u64, usize, CommandKind, Range<usize>)> = None;
         for set in 0..self.sets {

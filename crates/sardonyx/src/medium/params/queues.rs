@@ -24,7 +24,7 @@ pub enum Scheduler {
 pub enum PagePolicy {
     /// The row stays open until another one is needed.
     Open,
-    /// The row is precharged unless another queued request hits it.
+    /// The row is precharged unless another queued request hits it; with queues of commands always.
     Closed,
 }
 
