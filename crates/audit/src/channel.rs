@@ -55,6 +55,9 @@ pub(super) struct Channel {
     /// Whether commands of columns have a bus of their own, and the last command of both buses.
     two_buses: bool,
     buses: [Option<Logged>; 2],
+    /// The cycles of its bus that an activate, a precharge and a column command take.
+    bus_cycles: [u64; 3],
+    rising_edges: bool,
     recent: VecDeque<Recent>,
 }
 
@@ -73,8 +76,10 @@ impl Channel {
             writes: vec![LastWrite::default(); (ranks * banks) as usize],
             refreshes: vec![Refreshes::default(); (ranks * banks) as usize / set],
             last: None,
-            two_buses: params.command_queues.row_bus,
+            two_buses: params.row_bus,
             buses: [None; 2],
+            bus_cycles: params.active.map_or([1; 3], |active| active.bus_cycles),
+            rising_edges: params.active.is_some_and(|active| active.rising_edges),
             recent: VecDeque::new(),
         }
     }
@@ -87,6 +92,7 @@ impl Channel {
         tight: &mut [u64],
     ) -> Result<(), Box<TimingViolation>> {
         self.on_the_bus(logged)?;
+        self.at_an_edge(logged)?;
         let events = self.events(logged);
         while let Some(Recent { event, .. }) = self.recent.front()
             && event.command.cycle + self.horizon < logged.command.cycle
@@ -125,12 +131,36 @@ impl Channel {
         if now < before {
             return Err(pair(Rule::Order, last, logged, before, now));
         }
-        match self.buses[self.bus(logged)] {
-            Some(of_bus) if of_bus.command.cycle == now => {
-                Err(pair(Rule::OneCommand, of_bus, logged, 1, 0))
-            }
-            _ => Ok(()),
+        let Some(of_bus) = self.buses[self.bus(logged)] else {
+            return Ok(());
+        };
+        let (taken, since) = (self.bus_cycles(of_bus), now - of_bus.command.cycle);
+        if since < taken {
+            return Err(pair(Rule::OneCommand, of_bus, logged, taken, since));
         }
+        Ok(())
+    }
+
+    /// The cycles for which a command takes its bus.
+    fn bus_cycles(&self, logged: Logged) -> u64 {
+        let [activate, precharge, column] = self.bus_cycles;
+        match logged.command.kind {
+            CommandKind::Activate { .. } => activate,
+            CommandKind::Precharge => precharge,
+            CommandKind::Read { .. } | CommandKind::Write { .. } => column,
+            _ => 1,
+        }
+    }
+
+    /// Refuses a command at a falling edge that has to go at a rising one.
+    fn at_an_edge(&self, logged: Logged) -> Result<(), Box<TimingViolation>> {
+        use CommandKind::{Activate, Read, Write};
+        let (kind, cycle) = (logged.command.kind, logged.command.cycle);
+        let rising = matches!(kind, Activate { .. } | Read { .. } | Write { .. });
+        if self.rising_edges && rising && cycle % 2 == 0 {
+            return Err(alone(Rule::Edge, logged, cycle + 1, cycle));
+        }
+        Ok(())
     }
 
     fn bus(&self, logged: Logged) -> usize {

@@ -145,7 +145,7 @@ fn in_range(geometry: &Geometry, logged: Logged) -> Result<(), Box<TimingViolati
 
 /// Checks what a command must fulfil whatever came before it: its address, its completion and its unused fields.
 fn in_itself(params: &MediumParams, logged: Logged) -> Result<(), Box<TimingViolation>> {
-    let (c, t) = (logged.command, &params.timing);
+    let (c, (t, _)) = (logged.command, pairs::of_burst(params));
     let (row, latency) = match c.kind {
         CommandKind::Read { row, .. } => (row, t.tCL + t.tBURST + t.off_chip),
         CommandKind::Write { row, .. } => {

@@ -2,7 +2,7 @@
 //! them, so each equation can be read on its own.
 
 use super::Rule;
-use sardonyx::medium::params::{BankGroups, MediumParams, Refreshes, Timing};
+use sardonyx::medium::params::{ActiveParams, BankGroups, MediumParams, Refreshes, Timing};
 use sardonyx::plan::command::CommandKind::{Activate, Precharge, Read, Refresh, Resume, Write};
 use sardonyx::plan::command::{Command, CommandKind};
 
@@ -11,16 +11,31 @@ pub(super) struct Distances {
     pub timing: Timing,
     pub groups: BankGroups,
     refreshes: Refreshes,
+    active: Option<ActiveParams>,
     /// The banks that are refreshed together.
     pub set: u64,
 }
 
+/// The timing of a column command: of a burst, where a line's have one each.
+pub(super) fn of_burst(params: &MediumParams) -> (Timing, BankGroups) {
+    let (mut timing, mut groups) = (params.timing.clone(), params.groups.clone());
+    if let Some(active) = params.active {
+        timing.tBURST /= active.bursts;
+        timing.tCCD /= active.bursts;
+        groups.tCCD = groups.tCCD.map(|cycles| cycles / active.bursts);
+    }
+    let groups = groups.within(&timing);
+    (timing, groups)
+}
+
 impl Distances {
     pub fn new(params: &MediumParams) -> Distances {
+        let (timing, groups) = of_burst(params);
         Distances {
-            timing: params.timing.clone(),
-            groups: params.groups.within(&params.timing),
+            timing,
+            groups,
             refreshes: params.refreshes.clone(),
+            active: params.active,
             set: (params.refreshes).together(params.geometry.banks, &params.groups),
         }
     }
@@ -32,7 +47,10 @@ pub(super) fn horizon(of: &Distances) -> u64 {
     let (t, groups, refreshes) = (&of.timing, &of.groups, &of.refreshes);
     let same_bank = refreshes.tRFCsb + refreshes.tREFSBRD + refreshes.tRREFD;
     let of_groups = groups.tCCD[0] + groups.tCCD[1] + groups.tRRD + groups.tWTR;
+    let active = |active: ActiveParams| active.between_stacks + active.reopens;
+    let active = of.active.map_or(0, active);
     let long = of_groups + groups.tRCDWR + groups.tPPD + groups.t32AW + same_bank;
+    let long = long + groups.tRTW + active;
     let column = t.tRCD + t.tCL + t.tCWD + t.tCCD + t.tWTR + t.tRTP + t.tRTRS + t.tWR + t.tWP;
     let row = t.tRP + t.tRAS + t.tRRD + t.tFAW + t.tRFC;
     column + row + long + 2 * t.tBURST
@@ -94,6 +112,25 @@ impl Pair<'_> {
         }
     }
 
+    /// Whether both use one data bus.
+    fn shares_bus(&self) -> bool {
+        let own = self.of.active.is_some_and(|active| active.rank_buses);
+        self.is_in_rank() || !own
+    }
+
+    /// The wait of a read for one of another stack of its rank's dies.
+    fn between_stacks(&self) -> u64 {
+        let Some(active) = self.of.active.filter(|_| self.is_in_rank()) else {
+            return 0;
+        };
+        let stack = |one: &Command| u64::from(one.bank) % self.groups.count % active.stacks;
+        if stack(self.a) == stack(self.b) {
+            0
+        } else {
+            active.between_stacks
+        }
+    }
+
     /// The cycles in which nobody drives the bus between two ranks.
     fn gap(&self) -> u64 {
         let writes = |command: &Command| matches!(command.kind, Write { .. });
@@ -144,7 +181,10 @@ impl Pair<'_> {
                 (Rule::PrechargeToPrecharge, groups.tPPD)
             }
             (Activate { .. }, Activate { .. }) if self.is_in_rank() => {
-                (Rule::ActivateToActivate, self.in_group(groups.tRRD, t.tRRD))
+                let reopens = self.of.active.filter(|_| self.is_in_bank());
+                let wait = self.in_group(groups.tRRD, t.tRRD);
+                let wait = wait.max(reopens.map_or(0, |active| active.reopens));
+                (Rule::ActivateToActivate, wait)
             }
             _ => return None,
         })
@@ -158,12 +198,21 @@ impl Pair<'_> {
         let column = |wait: u64| t.tBURST.max(self.in_group(wait, t.tCCD));
         let [reads, writes] = groups.tCCD.map(column);
         let turn = self.in_group(groups.tWTR, t.tWTR);
+        if !self.shares_bus() {
+            return None;
+        }
         Some(match (self.a.kind, self.b.kind) {
-            (Read { .. }, Read { .. }) => (Rule::ReadToRead, reads + self.gap()),
+            (Read { .. }, Read { .. }) => {
+                let wait = (reads + self.gap()).max(self.between_stacks());
+                (Rule::ReadToRead, wait)
+            }
             (Write { .. }, Write { .. }) if self.is_in_bank() => {
                 (Rule::WriteToWriteSameBank, writes + array)
             }
             (Write { .. }, Write { .. }) => (Rule::WriteToWrite, writes + self.gap()),
+            (Read { .. }, Write { .. }) if self.is_in_rank() && groups.tRTW > 0 => {
+                (Rule::ReadToWrite, groups.tRTW)
+            }
             (Read { .. }, Write { .. }) => {
                 let wait = (t.tCL + t.tBURST + t.tRTRS).saturating_sub(t.tCWD);
                 (Rule::ReadToWrite, wait)
@@ -226,6 +275,7 @@ pub(super) fn demands(
 
     if let (Some((a_start, a_end)), Some((b_start, b_end))) = (data(t, a), data(t, b))
         && b_end + pair.gap() > a_start
+        && pair.shares_bus()
     {
         // Not wholly before: then wholly after, which so many cycles more would bring about.
         let distance = (b.cycle - a.cycle + a_end + pair.gap()).saturating_sub(b_start);

@@ -19,8 +19,10 @@ sardonyx::names::named! {
         WriteInterrupted = "a bank's write is interrupted",
         /// The cycles of a channel never go back.
         Order = "out of order",
-        /// A channel's bus takes one command a cycle.
+        /// A channel's bus takes one command a cycle, or in several.
         OneCommand = "two commands in a cycle",
+        /// Cycles are halves of the clock's, and ACT, RD and WR need a whole one.
+        Edge = "a command at a falling edge",
         /// ACT needs a precharged bank.
         ActivateOpen = "ACT on an open bank",
         /// RD and WR need an open bank.
@@ -44,20 +46,20 @@ sardonyx::names::named! {
         AutoPrecharge = "auto-precharge to ACT or REF (closing, tRP)",
         /// tPPD.
         PrechargeToPrecharge = "PRE to PRE, same rank (tPPD)",
-        /// tRRD.
-        ActivateToActivate = "ACT to ACT, same rank (tRRD)",
+        /// tRRD, or tRC.
+        ActivateToActivate = "ACT to ACT, same rank (tRRD, tRC)",
         /// tFAW.
         FourActivates = "fifth ACT in a window (tFAW)",
         /// t32AW.
         ManyActivates = "33rd ACT in a window (t32AW)",
         /// tBURST, tCCD, tRTRS.
-        ReadToRead = "RD to RD (tBURST, tCCD, tRTRS)",
+        ReadToRead = "RD to RD (tBURST, tCCD, tCCDR, tRTRS)",
         /// tBURST, tCCD, tRTRS.
         WriteToWrite = "WR to WR (tBURST, tCCD, tRTRS)",
         /// The same with the array write.
         WriteToWriteSameBank = "WR to WR, same bank (tWP)",
         /// The bus turns from reading to writing.
-        ReadToWrite = "RD to WR (tCL, tBURST, tRTRS, tCWD)",
+        ReadToWrite = "RD to WR (tRTW, or tCL, tBURST, tRTRS, tCWD)",
         /// tWTR.
         WriteToRead = "WR to RD, same rank (tWTR)",
         /// The same with the array write.

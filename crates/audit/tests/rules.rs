@@ -1,7 +1,7 @@
 //! The auditor on logs made by hand: legal ones pass, those that NVMain was seen to issue among
 //! them, and for every rule a log that breaks it in one place is caught and the rule named.
 use sardonyx::config::Machine;
-use sardonyx::medium::params::MediumParams;
+use sardonyx::medium::params::{ActiveParams, MediumParams};
 use sardonyx::medium::pausing::PausingParams;
 use sardonyx::plan::command::{Command, CommandKind};
 use sardonyx_audit::{Rule, TimingViolation, audit};
@@ -41,9 +41,10 @@ impl Log<'_> {
     fn add(&mut self, cycle: u64, at: At, kind: CommandKind) -> &mut Self {
         let (g, t) = (&self.0.geometry, &self.0.timing);
         let (channel, rank, bank) = at;
+        let bursts = self.0.active.map_or(1, |active| active.bursts);
         let latency = match kind {
-            CommandKind::Read { .. } => Some(t.tCL + t.tBURST),
-            CommandKind::Write { .. } => Some(t.tCWD + t.tBURST.max(t.tCCD) + t.tWP),
+            CommandKind::Read { .. } => Some(t.tCL + t.tBURST / bursts),
+            CommandKind::Write { .. } => Some(t.tCWD + t.tBURST.max(t.tCCD) / bursts + t.tWP),
             _ => None,
         };
         let place = |row: u64| {
@@ -437,6 +438,48 @@ fn the_command_bus() {
     let p = mixed();
     caught(&p, Rule::OneCommand, |l| _ = l.act(0, B0).act(0, R1));
     caught(&p, Rule::Order, |l| _ = l.act(1, B0).act(0, R1));
+}
+
+/// By hand: bursts of half a line, two buses for two ranks, activates of two cycles, reads of two stacks 9 apart.
+#[test]
+fn a_controller_whose_accesses_become_active() {
+    use Rule::*;
+    let mut p = mixed();
+    let mut active = ActiveParams {
+        bursts: 2,
+        bus_cycles: [2, 1, 1],
+        second_activate: 0,
+        data_clock: 0,
+        rank_buses: true,
+        rising_edges: false,
+        stacks: 2,
+        reopens: 70,
+        between_stacks: 9,
+    };
+    p.active = Some(active);
+    p.groups.count = 2;
+    p.groups.tRTW = 13;
+    caught(&p, OneCommand, |l| _ = l.act(0, B0).act(1, R1));
+    let next = log(&p, |l| _ = l.act(0, B0).act(2, R1));
+    assert_eq!(audit(&p, &next).err(), None);
+    distance(&p, ReadToRead, 2, 49, |l, c| {
+        l.act(0, B0).act(4, B1).rd(40, B0).rd(c, B1);
+    });
+    distance(&p, ReadToRead, 1, 42, |l, c| {
+        l.act(0, B0).rd(40, B0).rd(c, B0);
+    });
+    distance(&p, ReadToWrite, 2, 53, |l, c| {
+        l.act(0, B0).act(4, B1).rd(40, B0).wr(c, B1);
+    });
+    distance(&p, ActivateToActivate, 0, 70, |l, c| {
+        l.act(0, B0).pre(39, B0).act(c, B0);
+    });
+    // Two ranks have two data buses.
+    let apart = log(&p, |l| _ = l.act(0, B0).act(4, R1).rd(40, B0).rd(41, R1));
+    assert_eq!(audit(&p, &apart).err(), None);
+    active.rising_edges = true;
+    p.active = Some(active);
+    caught(&p, Edge, |l| _ = l.act(4, B0));
 }
 
 /// One bank at a time, and the next tRREFD later.

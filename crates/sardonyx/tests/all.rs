@@ -2,6 +2,7 @@
 //!
 //! `tools/rust_tests.py --only trace_info::` runs those of one file.
 
+mod active_queue;
 mod cells;
 mod command_queues;
 mod common;

@@ -50,7 +50,7 @@ trans_queue_size = 32
 ";
 
 /// Streams and random lines, none twice, two of three read, with a pause in every 400.
-fn requests() -> String {
+pub(crate) fn requests() -> String {
     let (mut dice, mut seen) = (SplitMix64(0), HashSet::new());
     let (mut text, mut cycle) = (String::new(), 0);
     for k in 0..1500 {
@@ -74,7 +74,7 @@ fn requests() -> String {
     text
 }
 
-fn run(machine: &Machine, text: &str, ns: f64) -> (Outcome, Vec<Command>) {
+pub(crate) fn run(machine: &Machine, text: &str, ns: f64) -> (Outcome, Vec<Command>) {
     let sources = vec![source(text, 1000.0 / ns)];
     let system = recordings::system(machine, "no-encryption", sources, Options::default());
     let mut system = system.unwrap();
@@ -197,21 +197,23 @@ fn writes_to_two_ranks_are_parted_if_they_turn_the_bus() {
 
 #[test]
 fn what_chooses_another_access_goes_with_no_queues_of_commands() {
-    for (key, value) in [
+    let others = [
         ("medium.queues.scheduler", "fcfs"),
         ("medium.pausing.policy", "pause"),
         ("medium.buffer.blocks", "16"),
+        ("medium.queues.commands", "8"),
+    ];
+    for (key, on, off) in [
+        ("medium.queues.commands", "8", "0"),
+        ("medium.queues.active", "true", "false"),
     ] {
-        let queues = ("medium.queues.commands", "8");
-        let refused = Machine::load("esd", &[queues, (key, value)]).unwrap_err();
-        assert!(refused.to_string().contains(key), "{refused}");
-        let remedy = ("medium.queues.commands", "0");
-        assert!(
-            refused
-                .to_string()
-                .ends_with("set medium.queues.commands to 0")
-        );
-        machine("esd", &[remedy, (key, value)]);
+        for (other, value) in others.into_iter().filter(|(other, _)| *other != key) {
+            let refused = Machine::load("esd", &[(key, on), (other, value)]).unwrap_err();
+            let said = refused.to_string();
+            assert!(said.contains(other), "{said}");
+            assert!(said.ends_with(&format!("set {key} to {off}")), "{said}");
+            machine("esd", &[(key, off), (other, value)]);
+        }
     }
     let idle = Machine::load("esd", &[("medium.queues.commands_of", "rank")]).unwrap_err();
     assert!(

@@ -287,22 +287,28 @@ fn a_machine_of_ramulator_with_presets() {
     );
 }
 
-/// A burst of HBM2 is 32 bytes, so a line is two of them; pseudo-channels are channels.
+/// A burst of HBM2 is 32 bytes, so a line lies in two channels, which do the same; pseudo-channels are ranks.
 #[test]
 fn a_machine_that_ramulator_has_exported() {
     let desk = Desk::new();
     let wanted = [
         ("timing.clock_ns", "1.0"),
-        ("timing.tBURST", "4"),
-        ("timing.tCCD", "4"),
-        ("timing.tCCD_L", "8"),
+        ("timing.tBURST", "2"),
+        ("timing.tCCD", "2"),
+        ("timing.tCCD_L", "4"),
         ("timing.tRCD", "14"),
         ("timing.tRTP", "5"),
+        ("timing.tRTW", "11"), // nCL 14 + nBL 2 + 2 - nCWL 7
         ("timing.tREFI", "0"),
-        ("geometry.channels", "4"),
+        ("geometry.channels", "1"),
+        ("geometry.ranks", "2"),
         ("geometry.banks", "16"),
-        ("geometry.columns", "16"),
-        ("queues.reads", "12"),
+        ("geometry.columns", "32"),
+        ("queues.reads", "24"),
+        ("queues.bursts", "1"),
+        ("queues.active", "true"),
+        ("queues.rank_buses", "true"),
+        ("queues.row_bus", "false"), // a controller of DDR
         ("queues.page", "open"),
         ("mapping", "row:bank:rank:column:channel"),
     ];
@@ -506,6 +512,16 @@ fn a_column_of_dramsim3_is_as_wide_as_its_protocol_says() {
     }
 }
 
+/// As inih's GetReal and GetInteger, which stop at what is no number and take the default of an empty entry.
+#[test]
+fn numbers_of_dramsim3_are_read_as_its_own_reader_reads_them() {
+    let text = DRAMSIM3
+        .replace("tFAW = 26", "tFAW = 26 (x8)")
+        .replace("tWR = 18", "tWR =");
+    let machine = Desk::new().load("a.ini", &text).unwrap();
+    has(&machine, &[("timing.tFAW", "26"), ("timing.tWR", "10")]);
+}
+
 /// A line takes a whole burst, and has a neighbour in it.
 #[test]
 fn a_burst_of_dramsim3_may_have_several_lines() {
@@ -649,13 +665,14 @@ fn channels_of_an_exported_file_are_alike() {
         .load("hbm3.json", &file([channel(40), channel(40)]))
         .unwrap();
     let wanted = [
-        ("geometry.channels", "4"),
+        ("geometry.channels", "1"),
+        ("geometry.ranks", "2"),
         ("geometry.groups", "4"),
-        ("geometry.columns", "16"),
-        ("timing.tBURST", "8"),
+        ("geometry.columns", "32"),
+        ("timing.tBURST", "4"),
         ("timing.tCL", "40"),
-        ("timing.tRTRS", "16"), // nRTW 40 less 40 + 4 - 20
-        ("queues.reads", "16"),
+        ("timing.tRTW", "40"),
+        ("queues.reads", "32"),
     ];
     has(&machine, &wanted);
     let said = desk
@@ -682,7 +699,8 @@ fn gddr7_and_lpddr6_as_ramulator_exports_them() {
             ("timing.tCL", "25"),   // 1 + nRL + nDQERL
             ("timing.tCWD", "6"),
             ("timing.tFAW", "0"),
-            ("timing.tRTRS", "0"), // nRTW 12 is less than 24 + 2 - 6
+            ("timing.tRTW", "12"),
+            ("queues.bursts", "2"),
             ("timing.tRFC", "315"),
             ("geometry.banks", "16"),
             ("geometry.groups", "16"), // each bank, for nCCDSB and nWTRSB
@@ -699,7 +717,8 @@ fn gddr7_and_lpddr6_as_ramulator_exports_them() {
             ("timing.tCWD", "26"),
             ("timing.tRCD", "48"),
             ("timing.tRCDWR", "22"),
-            ("timing.tWR", "32"),
+            ("timing.tWR", "38"), // from the end of a burst with gaps, 6 later
+            ("timing.tRC", "169"),
             ("timing.tBURST", "12"), // two bursts of 24 beats, 32 bytes each
             ("timing.tCCD_L", "20"),
             ("geometry.columns", "32"), // 1024 columns of 2 bytes

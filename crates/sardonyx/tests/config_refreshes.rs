@@ -140,8 +140,8 @@ fn ramulators_pseudo_channels() {
                 ("timing.tREFI", every),
                 ("timing.tRFCsb", "640"),
                 ("timing.tRREFD", "16"),
-                ("geometry.channels", "2"),
-                ("mapping", "row:bank:rank:channel:column"), // above the column
+                ("geometry.ranks", "2"),
+                ("mapping", "row:bank:rank:column:channel"), // above the column
             ],
         );
     }

@@ -9,8 +9,8 @@ use sardonyx::engine::{Engine, Request};
 use sardonyx::line::{Line, Place, ZERO_LINE};
 use sardonyx::medium::mapping::{AddressMapping, Field};
 use sardonyx::medium::params::{
-    BankGroups, CommandQueueParams, CommandsOf, EngineParams, Geometry, GroupMerging, MediumParams,
-    PagePolicy, Queues, Scheduler, Timing, Turns, Unit,
+    ActiveParams, BankGroups, CommandQueueParams, CommandsOf, EngineParams, Geometry, GroupMerging,
+    MediumParams, PagePolicy, Queues, Scheduler, Timing, Turns, Unit,
 };
 use sardonyx::medium::pausing::PausingParams;
 use sardonyx::plan::command::{Command, CommandLog};
@@ -130,6 +130,7 @@ fn grouped(medium: &mut MediumParams, (shift, longer): (u32, [u64; 6])) {
         tRCDWR: t.tRCD / 2,
         tPPD: 0,
         t32AW: 0,
+        tRTW: 0,
         writes_turn: true,
     };
     // Every third machine's refreshes are of one bank, and not of one of each group.
@@ -153,6 +154,33 @@ fn pausing() -> impl Strategy<Value = Option<PausingParams>> {
             times,
         }),
     )
+}
+
+/// Has accesses become active, on a machine that allows it.
+fn activate(medium: &mut MediumParams, draw: u64) {
+    let bursts = 1 << (draw % 2);
+    for cycles in [&mut medium.timing.tBURST, &mut medium.timing.tCCD] {
+        *cycles *= bursts;
+    }
+    // Halves of cycles are of one bus, whose commands take two.
+    let rising_edges = draw.is_multiple_of(5);
+    medium.active = Some(ActiveParams {
+        bursts,
+        bus_cycles: [1 + draw / 2 % 3, 1 + draw / 5 % 2, 1 + draw / 6 % 2],
+        second_activate: draw / 12 % 3 * 4,
+        data_clock: draw / 36 % 2 * 7,
+        rank_buses: draw.is_multiple_of(3),
+        rising_edges,
+        stacks: 1 << (draw / 7 % 2),
+        reopens: draw % 13 * 8,
+        between_stacks: draw % 11,
+    });
+    medium.row_bus = draw % 4 > 1;
+    if medium.row_bus {
+        // Of LPDDR alone, which has one bus.
+        let active = medium.active.as_mut().expect("it is set");
+        (active.second_activate, active.data_clock) = (0, 0);
+    }
 }
 
 fn params() -> impl Strategy<Value = EngineParams> {
@@ -182,14 +210,14 @@ fn params() -> impl Strategy<Value = EngineParams> {
             }
             if pausing.is_none() && queues.scheduler != Scheduler::Fcfs {
                 params.medium.command_queues = CommandQueueParams {
-                    entries: ingress % 4,
+                    entries: ingress % 4 * (ingress % 2),
                     of: if again {
                         CommandsOf::Rank
                     } else {
                         CommandsOf::Bank
                     },
-                    row_bus: by_member,
                 };
+                params.medium.row_bus = by_member;
             }
             params.medium.group_merging = match by_member {
                 true => GroupMerging::Member,
@@ -202,6 +230,12 @@ fn params() -> impl Strategy<Value = EngineParams> {
             params.medium.groups.writes_turn = ingress % 5 > 1;
             params.medium.refreshes.closes_singly = ingress % 4 > 1;
             params.medium.passing = ingress % 3 == 0;
+            if params.medium.pausing.is_none()
+                && queues.scheduler != Scheduler::Fcfs
+                && params.medium.command_queues.entries == 0
+            {
+                activate(&mut params.medium, unit.0);
+            }
             params.medium.queues = queues;
             params.ingress = ingress;
             let aes = &mut params.units[Unit::Aes as usize];
@@ -473,8 +507,9 @@ fn check(params: &EngineParams, ops: &[Op], places: &[Place]) {
     let ran = run(params, ops, places, true);
     let summary = audit(&params.medium, &ran.log).unwrap_or_else(|violation| panic!("{violation}"));
     let total = ran.ledger.grand_total();
-    assert_eq!(summary.reads, total.medium_reads);
-    assert_eq!(summary.writes, total.medium_writes);
+    let bursts = params.medium.active.map_or(1, |active| active.bursts);
+    assert_eq!(summary.reads, total.medium_reads * bursts);
+    assert_eq!(summary.writes, total.medium_writes * bursts);
     assert_eq!(summary.interruptions, ran.interruptions);
     let mut tags: Vec<u64> = ran.answers.iter().map(|answer| answer.0).collect();
     tags.sort_unstable();

@@ -8,7 +8,7 @@ use crate::medium::mapping::Field;
 use crate::medium::near::{
     BLOCK_LINES, FORM, NearForm, NearTables, SURVIVES, TABLES, TAGS, WAYS, counted_on, on_chip,
 };
-use crate::medium::params::{COMMANDS, MAX_BANKS, Scheduler};
+use crate::medium::params::{ACTIVE, COMMANDS, MediumParams, RANK_BUSES, STACKS, MAX_BANKS, Scheduler};
 use crate::medium::pausing::POLICY;
 use crate::settings::CacheParams;
 use crate::units::Time;
@@ -266,6 +266,10 @@ fn queues(machine: &Machine, layers: &Layers) -> Result<()> {
         ));
     }
     let medium = &machine.engine.medium;
+    let (commands, active) = (
+        medium.command_queues.entries > 0,
+        medium.active.is_some(),
+    );
     let others = [
         (
             "medium.queues.scheduler",
@@ -273,15 +277,53 @@ fn queues(machine: &Machine, layers: &Layers) -> Result<()> {
         ),
         ("medium.pausing.policy", medium.pausing.is_some()),
         ("medium.buffer.blocks", medium.buffer.is_some()),
+        (COMMANDS.name(), commands && active),
     ];
     let clash = others.iter().find(|(_, there)| *there);
-    if medium.command_queues.entries > 0
-        && let Some((key, _)) = clash
+    let (key, what, remedy) = match active {
+        true => (
+            ACTIVE.name(),
+            "active accesses",
+            "set medium.queues.active to false",
+        ),
+        false => (
+            COMMANDS.name(),
+            "queues of commands",
+            "set medium.queues.commands to 0",
+        ),
+    };
+    if (active || commands)
+        && let Some((other, _)) = clash
     {
         return Err(layers.fault(
-            &[COMMANDS.name(), key],
-            format!("{key} and queues of commands both say which access goes next"),
-            "set medium.queues.commands to 0",
+            &[key, other],
+            format!("{other} and {what} both say which access goes next"),
+            remedy,
+        ));
+    }
+    active_queue(medium, layers)
+}
+
+/// Refuses what would do nothing beside the medium's ranks and groups.
+fn active_queue(medium: &MediumParams, layers: &Layers) -> Result<()> {
+    let Some(queue) = medium.active else {
+        return Ok(());
+    };
+    if queue.rank_buses && medium.geometry.ranks == 1 {
+        return Err(layers.fault(
+            &[RANK_BUSES.name(), "medium.geometry.ranks"],
+            "one rank has the data bus for itself".to_owned(),
+            "set medium.queues.rank_buses to false",
+        ));
+    }
+    if queue.stacks > medium.groups.count {
+        return Err(layers.fault(
+            &[STACKS.name(), "medium.geometry.groups"],
+            format!(
+                "{} stacks are more than the {} bank groups of a rank",
+                queue.stacks, medium.groups.count
+            ),
+            "set medium.queues.stacks to 1",
         ));
     }
     Ok(())

@@ -13,7 +13,7 @@ use crate::medium::mapping::MAPPING;
 use crate::medium::near;
 use crate::medium::params::drain;
 use crate::medium::params::{
-    ADDRESSES, ARRIVALS, AccessEnergy, BankGroups, COMMANDS, COMMANDS_OF, COPIES_SKEW,
+    ACTIVATE_CYCLES, ACTIVE, ADDRESSES, ARRIVALS, AccessEnergy, BURSTS, BankGroups, COLUMN_CYCLES, COMMANDS, DATA_CLOCK, PRECHARGE_CYCLES, BETWEEN_STACKS, RANK_BUSES, REOPENS, RISING_EDGES, STACKS, SECOND_ACTIVATE, COMMANDS_OF, COPIES_SKEW,
     CRASH_CACHED, CRASH_ENDURED, CRASH_FIRST, CRASH_SHORT, CRASH_SPARE, CachesParams, CoreParams,
     EngineParams, GROUP_MERGING, Geometry, MediumParams, PASSING, PAST, PROGRAMS_FIRST,
     PROGRAMS_SKEW, Queues, REMERGING, ROW_BUS, RankEnergy, Refreshes, SINGLY, TURNS, Think, Timing,
@@ -50,6 +50,18 @@ static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         std::slice::from_ref(&COMMANDS.row),
         std::slice::from_ref(&COMMANDS_OF.row),
         std::slice::from_ref(&ROW_BUS.row),
+        std::slice::from_ref(&ACTIVE.row),
+        std::slice::from_ref(&BURSTS.row),
+        std::slice::from_ref(&ACTIVATE_CYCLES.row),
+        std::slice::from_ref(&PRECHARGE_CYCLES.row),
+        std::slice::from_ref(&COLUMN_CYCLES.row),
+        std::slice::from_ref(&SECOND_ACTIVATE.row),
+        std::slice::from_ref(&DATA_CLOCK.row),
+        std::slice::from_ref(&RANK_BUSES.row),
+        std::slice::from_ref(&RISING_EDGES.row),
+        std::slice::from_ref(&STACKS.row),
+        std::slice::from_ref(&REOPENS.row),
+        std::slice::from_ref(&BETWEEN_STACKS.row),
         std::slice::from_ref(&PASSING.row),
         std::slice::from_ref(&REMERGING.row),
         BufferParams::ROWS,

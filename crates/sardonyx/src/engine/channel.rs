@@ -4,6 +4,7 @@
 //! A bank is data: for every command the earliest cycle at which it may issue (`constraints.rs`). The
 //! policy is [`Channel::act`], top to bottom.
 
+use super::active_queue::ActiveQueue;
 use super::buffer::{Blocks, Buffer};
 use super::command_queues::CommandQueues;
 use super::constraints::{ACT, Banks, MOST, PRE, READ, WRITE};
@@ -91,13 +92,14 @@ pub(crate) struct Channel {
     pub(super) banks: Banks,
     /// Replaces the banks, if the memory module has a buffer.
     buffer: Option<Box<Buffer>>,
-    /// Replaces the lists, if banks have queues of their own.
+    /// Either replaces the lists: queues of commands, or a queue whose accesses become active.
     pub(super) command_queues: Option<Box<CommandQueues>>,
+    pub(super) active: Option<Box<ActiveQueue>>,
     /// State of array writes that reads may interrupt, if the medium allows that.
     pausing: Option<Box<Pausing>>,
     pub turned: Option<Turned>,
     pub(super) transactions: [Transaction; MOST],
-    busy: u64,
+    pub(super) busy: u64,
     turn: u32,
     pub next_act: u64,
     pub issued: Option<Vec<Command>>,
@@ -130,6 +132,7 @@ impl Channel {
                 .buffer
                 .map(|buffer| Box::new(Buffer::new(buffer, &params.timing, index))),
             command_queues: CommandQueues::of(params).map(Box::new),
+            active: ActiveQueue::of(params).map(Box::new),
             pausing: params
                 .pausing
                 .map(|pausing| Box::new(Pausing::new(pausing))),
@@ -170,14 +173,17 @@ impl Channel {
 
     pub fn has_work(&self) -> bool {
         let buffered = self.buffer.as_ref().is_some_and(|buffer| buffer.has_work());
-        let queues = self.command_queues.as_ref();
-        let moved = queues.is_some_and(|queues| queues.has_moved());
+        let (queues, queue) = (self.command_queues.as_ref(), self.active.as_ref());
+        let moved = queues.is_some_and(|queues| queues.has_moved())
+            || queue.is_some_and(|queue| queue.has_active());
         self.busy | self.interrupted::<true>() != 0 || self.used != [0; 3] || buffered || moved
     }
 
     pub fn has_writes(&self) -> bool {
-        let queues = self.command_queues.as_ref();
-        self.lists[WRITE_LIST].len() > 0 || queues.is_some_and(|queues| queues.writes() > 0)
+        let (queues, queue) = (self.command_queues.as_ref(), self.active.as_ref());
+        self.lists[WRITE_LIST].len() > 0
+            || queues.is_some_and(|queues| queues.writes() > 0)
+            || queue.is_some_and(|queue| queue.writes() > 0)
     }
 
     /// Makes an access that holds a slot visible to the scheduler. Accesses of one line are issued in the order of
@@ -201,6 +207,10 @@ impl Channel {
             sequence,
             ..QueueEntry::default()
         };
+        if let Some(queue) = &mut self.active {
+            queue.insert(bank, entry);
+            return true;
+        }
         if self.command_queues.is_some() {
             return self.insert_in_command_queues(bank, entry);
         }
@@ -270,10 +280,11 @@ impl Channel {
 
     #[cold]
     pub fn act_specially(&mut self, program: Option<ProgrammingTime>) -> Acted {
-        match (&self.buffer, &self.command_queues) {
-            (Some(_), _) => self.act_buffered(),
-            (None, Some(_)) => self.act_in_command_queues(program),
-            (None, None) => self.act::<true>(0, program),
+        match (&self.buffer, &self.command_queues, &self.active) {
+            (Some(_), _, _) => self.act_buffered(),
+            (_, Some(_), _) => self.act_in_command_queues(program),
+            (_, _, Some(_)) => self.act_with_active(program),
+            (None, None, None) => self.act::<true>(0, program),
         }
     }
 

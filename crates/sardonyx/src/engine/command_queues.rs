@@ -65,7 +65,7 @@ impl CommandQueues {
                 _ => u32::MAX,
             },
             drains: 0,
-            row_bus: params.command_queues.row_bus,
+            row_bus: params.row_bus,
         })
     }
 

@@ -59,11 +59,15 @@ impl AfterColumn {
         let column = t.tBURST.max(t.tCCD);
         let own = t.tBURST.max(groups.tCCD[0]);
         // A write sends its data tCWD after its command, by when those of the read have left the bus and it is turned.
-        let writes = (t.tCL + t.tBURST + t.tRTRS).saturating_sub(t.tCWD).max(1);
+        let far = (t.tCL + t.tBURST + t.tRTRS).saturating_sub(t.tCWD).max(1);
+        let writes = match groups.tRTW {
+            0 => far,
+            turn => turn,
+        };
         AfterColumn {
             own: [own.max(1), writes],
             near: [column.max(1), writes],
-            far: [(column + t.tRTRS).max(1), writes],
+            far: [(column + t.tRTRS).max(1), far],
             same: [(t.tBURST + t.tRTP).saturating_sub(t.tCCD), 0, 0],
             done: t.tCL + t.tBURST + t.off_chip,
         }
@@ -89,6 +93,27 @@ impl AfterColumn {
             done: t.tCWD + column + t.tWP + t.off_chip,
         }
     }
+}
+
+/// The timing of column commands: of a burst, where each of a line's has one.
+fn of_burst(params: &MediumParams) -> (Timing, BankGroups, [AfterColumn; 2]) {
+    let (mut timing, mut groups) = (params.timing.clone(), params.groups.clone());
+    let bursts = params.active.map_or(1, |active| active.bursts);
+    let per_line = [&mut timing.tBURST, &mut timing.tCCD];
+    for cycles in per_line.into_iter().chain(&mut groups.tCCD) {
+        *cycles /= bursts;
+    }
+    let groups = groups.within(&timing);
+    let mut columns = [
+        AfterColumn::read(&timing, &groups),
+        AfterColumn::write(&timing, &groups),
+    ];
+    if params.active.is_some_and(|active| active.rank_buses) {
+        for column in &mut columns {
+            column.far = [0; 2];
+        }
+    }
+    (timing, groups, columns)
 }
 
 /// Banks that are compared without a branch between them, and the largest number of such strides.
@@ -154,6 +179,14 @@ pub(crate) struct Banks {
     /// Banks that wait for a refresh, and those that one keeps closed until a cycle.
     refreshing: u64,
     refreshed: (u64, u64),
+    /// Whether a refresh waits for those that fell due before it, and the cycles by which it may go later than an
+    /// activate, whose command takes longer.
+    refreshes_queue: bool,
+    after_activate: u64,
+    /// 1 if refreshes go in odd cycles.
+    rising: u64,
+    /// The cycles of the command bus that a refresh takes, and each precharge for it.
+    of_rows: u64,
     opening: u64,
     bus_used: u64,
     /// If the ranks have a window of 32 activates.
@@ -165,8 +198,7 @@ pub(crate) struct Banks {
 impl Banks {
     pub fn new(params: &MediumParams) -> Banks {
         let (ranks, per_rank) = (params.geometry.ranks, params.geometry.banks as usize);
-        let timing = params.timing.clone();
-        let groups = params.groups.within(&timing);
+        let (timing, groups, columns) = of_burst(params);
         let of_rank = groups.count as usize;
         let group = |bank: usize| bank / per_rank * of_rank + bank % per_rank % of_rank;
         let refreshes = params.refreshes.clone();
@@ -190,10 +222,7 @@ impl Banks {
         Banks {
             banks: [Bank::default(); MOST],
             ranks: [rank; MOST],
-            columns: [
-                AfterColumn::read(&timing, &groups),
-                AfterColumn::write(&timing, &groups),
-            ],
+            columns,
             group_of: std::array::from_fn(|bank| group(bank) as u8),
             group_count: ranks as usize * of_rank,
             group_shift: of_rank.trailing_zeros(),
@@ -211,6 +240,13 @@ impl Banks {
             refresh_due,
             refreshing: 0,
             refreshed: (0, 0),
+            refreshes_queue: params.active.is_some(),
+            of_rows: params.active.map_or(1, |active| active.bus_cycles[1]),
+            rising: params.active.map_or(0, |active| u64::from(active.rising_edges)),
+            after_activate: params.active.map_or(0, |active| {
+                let [activate, precharge, _] = active.bus_cycles;
+                activate.saturating_sub(precharge)
+            }),
             opening: 0,
             bus_used: 0,
             many: ManyActivates::of(groups.t32AW, ranks),
@@ -402,6 +438,12 @@ impl Banks {
         self.opening &= !(1 << bank);
     }
 
+    /// Keeps the bank from being activated again before `until`.
+    pub fn keep_closed(&mut self, bank: usize, until: u64) {
+        let next = &mut self.bank_mut(bank).next[ACT];
+        *next = until.max(*next);
+    }
+
     /// Keeps the banks of `bank`'s rank from being activated before `rank`, and those of its group before `group`.
     fn limit_activates(&mut self, bank: usize, rank: f64, group: f64) {
         let own = usize::from(self.group_of[bank % MOST]);
@@ -470,6 +512,11 @@ impl Banks {
         cycle >= self.bus_used
     }
 
+    /// The cycle from which on the command bus is free.
+    pub fn bus_free(&self) -> u64 {
+        self.bus_used
+    }
+
     /// Takes the command bus for a command that concerns an array only.
     pub fn send(&mut self, cycle: u64) {
         self.bus_used = cycle + 1;
@@ -478,7 +525,11 @@ impl Banks {
     #[cold]
     pub fn array_write(&mut self, cycles: u64) {
         self.timing.tWP = cycles;
-        self.columns[1] = AfterColumn::write(&self.timing, &self.groups);
+        let far = self.columns[1].far;
+        self.columns[1] = AfterColumn {
+            far,
+            ..AfterColumn::write(&self.timing, &self.groups)
+        };
     }
 
     #[inline(always)]
@@ -527,6 +578,10 @@ impl Banks {
     /// and the kind of command.
     pub fn refresh(&mut self, cycle: u64, busy: u64) -> Option<(Range<usize>, u64, CommandKind)> {
         let mut first: Option<(u64, usize, CommandKind, Range<usize>)> = None;
+        let head = match self.refreshes_queue {
+            true => (0..self.sets).min_by_key(|set| self.refresh_due[set % MOST]),
+            false => None,
+        };
         for set in 0..self.sets {
             let due = self.refresh_due[set % MOST];
             if due > cycle {
@@ -534,7 +589,7 @@ impl Banks {
             }
             let mask = mask(&self.set(set));
             self.refreshing |= mask;
-            if busy & mask != 0 {
+            if busy & mask != 0 || head.is_some_and(|head| head != set) {
                 continue;
             }
             // A refresh that is made up for cannot go before a command that has gone out since.
@@ -549,7 +604,8 @@ impl Banks {
                         0 => 0,
                         _ => self.beside(self.set(set).start),
                     };
-                    let at = closed.unwrap_or(0).max(beside).max(due);
+                    let closed = closed.unwrap_or(0) + self.after_activate;
+                    let at = closed.max(beside).max(due) | self.rising;
                     (at, CommandKind::Refresh, of_set)
                 }
             };
@@ -559,7 +615,7 @@ impl Banks {
             }
         }
         let (at, set, kind, banks) = first?;
-        self.bus_used = at + 1;
+        self.bus_used = at + self.of_rows;
         let free = match kind {
             CommandKind::Refresh => self.refreshes.length(&self.timing),
             _ => self.timing.tRP,

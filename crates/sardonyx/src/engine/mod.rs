@@ -5,6 +5,7 @@
 //! data ...), so the next event is the earliest of a dozen sources' heads. Only timers need a heap.
 
 mod activates;
+mod active_queue;
 mod activity;
 pub(crate) mod booking;
 mod buffer;

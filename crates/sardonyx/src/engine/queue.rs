@@ -15,6 +15,9 @@ pub(crate) struct QueueEntry {
     pub slots: Slots,
     pub sequence: u64,
     pub bank: u8,
+    /// Whether a row was opened for it, where it leaves its queue then.
+    pub opened: bool,
+    /// Its neighbours in the list of its bank.
     pub before: u16,
     pub after: u16,
 }

@@ -38,6 +38,8 @@ impl Usage {
         let channels = medium.geometry.channels;
         let of_a_channel = (banks.len() as u64 / channels).max(1) as usize;
         let burst = medium.timing.tBURST * medium.timing.clock.ps();
+        let own_buses = medium.active.is_some_and(|active| active.rank_buses);
+        let burst = burst / if own_buses { medium.geometry.ranks } else { 1 };
         let bus = |banks: &[crate::engine::BankUse]| {
             share(banks.iter().map(|bank| bank.accesses).sum::<u64>() * burst)
         };

@@ -72,7 +72,8 @@ const PROTOCOLS: [&str; 10] = [
 ];
 
 pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
-    let entries = Entries::new(file, parse(text, file)?);
+    let (entries, mut said) = parse(text, file)?;
+    let entries = Entries::new(file, entries);
     let protocol = entries.word("dram_structure.protocol", "DDR3");
     let groups = bank_groups(&entries)?;
     let grouped = groups > 1;
@@ -90,6 +91,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
         return entries.fault("dram_structure.protocol", problem, &remedy);
     }
     let mut keys = MachineKeys::new(&entries);
+    keys.notes.append(&mut said);
     let bl = entries.count("dram_structure.BL", 8)?;
     let bus = entries.count("system.bus_width", 64)?;
     let bytes = bl * bus / 8;
@@ -351,6 +353,11 @@ fn queues(entries: &Entries, keys: &mut MachineKeys, bursts: u64) -> Result<()> 
     let closed = entries.word("system.row_buf_policy", "OPEN_PAGE") == "CLOSE_PAGE";
     let page = if closed { "closed" } else { "open" };
     keys.put("queues.page", page, "system.row_buf_policy");
+    if closed {
+        let said =
+            "CLOSE_PAGE: after a read that closes its row DRAMsim3 opens the next a burst later";
+        keys.notes.push(said.to_owned());
+    }
     if is(entries, "system.unified_queue", "false") {
         let said = "unified_queue: reads and writes have queues of their own here";
         keys.notes.push(said.to_owned());
@@ -433,8 +440,11 @@ fn power(entries: &Entries, keys: &mut MachineKeys, (burst, bus): (u64, u64)) ->
     Ok(())
 }
 
-fn parse(text: &str, file: &str) -> Result<BTreeMap<String, PlacedValue>> {
+/// The entries of a file, and what to say of those that are read as its own reader reads them: an empty one is not there,
+/// and nothing counts after a number and a space.
+fn parse(text: &str, file: &str) -> Result<(BTreeMap<String, PlacedValue>, Vec<String>)> {
     let (mut all, mut section) = (BTreeMap::new(), "sardonyx".to_owned());
+    let mut notes = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let number = number + 1;
         let line = line.split([';', '#']).next().unwrap_or_default().trim();
@@ -459,10 +469,24 @@ fn parse(text: &str, file: &str) -> Result<BTreeMap<String, PlacedValue>> {
             });
         };
         let name = format!("{section}.{}", key.trim());
-        if !name.starts_with(OURS) {
-            let text = value.trim().to_owned();
-            all.insert(name, PlacedValue { text, line: number });
+        let mut text = value.trim();
+        if name.starts_with(OURS) {
+            continue;
+        } else if text.is_empty() {
+            notes.push(format!(
+                "line {number}: {name} is empty: its default counts"
+            ));
+            continue;
+        } else if let Some((first, rest)) = text.split_once(char::is_whitespace)
+            && first.parse::<f64>().is_ok()
+        {
+            notes.push(format!(
+                "line {number}: {name} is {first}; what follows is not read: {rest}"
+            ));
+            text = first;
         }
+        let text = text.to_owned();
+        all.insert(name, PlacedValue { text, line: number });
     }
     if !all
         .keys()
@@ -471,5 +495,5 @@ fn parse(text: &str, file: &str) -> Result<BTreeMap<String, PlacedValue>> {
         let remedy = "a machine's .ini has DRAMsim3's sections dram_structure, timing and system";
         return Err(ConfigError::file(file, "says nothing of a memory", remedy));
     }
-    Ok(all)
+    Ok((all, notes))
 }

@@ -41,6 +41,8 @@ pub struct BankGroups {
     pub tPPD: Cycles,
     /// Window of at most 32 activates of a rank; 0 for none.
     pub t32AW: Cycles,
+    /// Column read to column write of a rank; 0 for as soon as the data bus is free.
+    pub tRTW: Cycles,
     /// Whether [`Timing::tRTRS`] parts the data of writes to two ranks, as it parts those of reads.
     pub writes_turn: bool,
 }
@@ -97,6 +99,11 @@ impl BankGroups {
             "files of GDDR alone have one",
             "Window of at most 32 activates of a rank; 0 for none",
         ),
+        BankGroups::other(
+            "medium.timing.tRTW",
+            "a write follows a read as soon as the bus is free; files of HBM3 give a time",
+            "Column read to column write of a rank; 0 for as soon as the data bus is free",
+        ),
     ];
 
     pub(super) fn from_settings(settings: &Settings) -> BankGroups {
@@ -109,6 +116,7 @@ impl BankGroups {
             tRCDWR: long("medium.timing.tRCDWR"),
             tPPD: long("medium.timing.tPPD"),
             t32AW: long("medium.timing.t32AW"),
+            tRTW: long("medium.timing.tRTW"),
             writes_turn: settings.get(&WRITES_TURN),
         }
     }
@@ -126,6 +134,7 @@ impl BankGroups {
             tRCDWR: or(self.tRCDWR, between.tRCD),
             tPPD: self.tPPD,
             t32AW: self.t32AW,
+            tRTW: self.tRTW,
             writes_turn: self.writes_turn,
         }
     }

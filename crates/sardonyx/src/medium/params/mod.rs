@@ -4,6 +4,7 @@
 //! Timing is in memory-clock cycles, as the parts' own files give it; `config` turns nanoseconds into
 //! cycles (rounding up) and validates. Sources are given with each preset.
 
+mod active;
 mod bank_groups;
 mod caches;
 mod cpu;
@@ -19,6 +20,9 @@ mod timing;
 mod trace;
 mod units;
 
+pub use active::{
+    ACTIVATE_CYCLES, ACTIVE, ActiveParams, BURSTS, COLUMN_CYCLES, BETWEEN_STACKS, DATA_CLOCK, PRECHARGE_CYCLES, RANK_BUSES, REOPENS, RISING_EDGES, STACKS, SECOND_ACTIVATE,
+};
 pub use bank_groups::{BankGroups, WRITES_TURN};
 pub use caches::{CacheLevel, CachesParams};
 pub use cpu::CoreParams;
@@ -81,6 +85,10 @@ pub struct MediumParams {
     pub passing: bool,
     /// The queues of commands of its banks or ranks.
     pub command_queues: CommandQueueParams,
+    /// Its queues, if accesses become active.
+    pub active: Option<ActiveParams>,
+    /// Whether commands of rows have a bus beside that of columns.
+    pub row_bus: bool,
     /// Whether a queued write that another one was merged with takes a third.
     pub remerging: bool,
     /// The buffer that replaces the banks, if the memory module has one.
@@ -125,6 +133,8 @@ impl MediumParams {
             group_merging: settings.get(&GROUP_MERGING),
             passing: settings.get(&PASSING),
             command_queues: CommandQueueParams::from_settings(settings),
+            active: ActiveParams::from_settings(settings),
+            row_bus: settings.get(&ROW_BUS),
             remerging: settings.get(&REMERGING),
             buffer: BufferParams::from_settings(settings),
             cells,
@@ -137,7 +147,7 @@ impl MediumParams {
 
     /// Whether its channels act in single cycles, whatever their banks do.
     pub(crate) fn is_special(&self) -> bool {
-        self.buffer.is_some() || self.command_queues.entries > 0
+        self.buffer.is_some() || self.command_queues.entries > 0 || self.active.is_some()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The queues of a channel: their sizes, when they drain, which request goes next and which writes merge.
 
+use super::active::ACTIVE;
 use super::int;
 use crate::mechanisms::mechanisms;
 use crate::medium::near;
@@ -131,8 +132,6 @@ pub struct CommandQueueParams {
     pub entries: usize,
     /// Whose they are.
     pub of: CommandsOf,
-    /// Whether commands of rows have a bus beside that of columns.
-    pub row_bus: bool,
 }
 
 impl CommandQueueParams {
@@ -140,7 +139,6 @@ impl CommandQueueParams {
         CommandQueueParams {
             entries: settings.get(&COMMANDS) as usize,
             of: settings.get(&COMMANDS_OF),
-            row_bus: settings.get(&ROW_BUS),
         }
     }
 }
@@ -149,6 +147,12 @@ const HAS_COMMANDS: Needs = Needs {
     met: |settings| settings.get(&COMMANDS) > 0,
     switches: &["medium.queues.commands"],
     what: "medium.queues.commands is more than 0",
+};
+
+const HAS_ROW_BUS: Needs = Needs {
+    met: |settings| settings.get(&COMMANDS) > 0 || settings.get(&ACTIVE),
+    switches: &["medium.queues.commands", "medium.queues.active"],
+    what: "medium.queues.commands is more than 0 or medium.queues.active is true",
 };
 
 keys! {
@@ -166,7 +170,7 @@ keys! {
         "Whether each bank has a queue of commands, or each rank" needs HAS_COMMANDS;
     ROW_BUS: bool = flag("medium.queues.row_bus", false),
         Source("one bus of commands; HBM has one for rows and one for columns, in DRAMsim3 hbm_dual_cmd"),
-        "With queues of commands, whether one of a row and one of a column may go in a cycle" needs HAS_COMMANDS;
+        "With queues of commands or active accesses, whether one of a row and one of a column may go in a cycle" needs HAS_ROW_BUS;
     PASSING: bool = flag("medium.queues.passing", false),
         Source("readers of traces in DRAMsim3 and Ramulator 2 send a request after the one before it"),
         "Whether requests are admitted while an access waits for a slot of a full queue, as in a host that asks a \

@@ -1,19 +1,23 @@
 //! Ramulator's controllers: the order of addresses, the page policy and the queues.
 
 use super::super::{Entries, MachineKeys};
+use super::Shape;
 use crate::config::error::{ConfigError, Result};
 
-/// Sets the order of addresses. Channels are the lowest, in 2.1 by a mapper of their own, and pseudo-channels lie above
-/// the column.
-fn mapping(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
-    const MAPPER: &str = "addrmapper.impl";
+const MAPPER: &str = "addrmapper.impl";
+
+/// Whether successive bursts lie in successive channels, in 2.1 by a mapper of channels.
+pub(super) fn channels_are_lowest(entries: &Entries) -> bool {
+    let by_mapper = entries.all.contains_key("channelmapper.impl");
+    by_mapper || entries.word(MAPPER, "RoBaRaCoCh") != "ChRaBaRoCo"
+}
+
+/// Sets the order of addresses. Pseudo-channels lie above the column.
+fn mapping(entries: &Entries, keys: &mut MachineKeys, shape: &Shape) -> Result<()> {
     let theirs = entries.word(MAPPER, "RoBaRaCoCh");
-    let (channels, halves) = (
-        entries.count("org.channel", 1)?,
-        entries.count("org.pseudochannel", 1)?,
-    );
-    let halves_alone = halves > 1 && channels == 1;
-    if halves > 1 && channels > 1 {
+    let halves = entries.count("org.pseudochannel", 1)? > 1 && !shape.halves;
+    let halves_alone = halves && entries.count("org.channel", 1)? == 1;
+    if halves && !halves_alone {
         let said = "pseudo-channels lie below the column, beside the channel";
         keys.notes.push(said.to_owned());
     }
@@ -21,9 +25,10 @@ fn mapping(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
         let said = "interleave_bits: successive lines lie in successive channels";
         keys.notes.push(said.to_owned());
     }
-    let by_mapper = entries.all.contains_key("channelmapper.impl");
     let ours = match theirs.as_str() {
-        "ChRaBaRoCo" if by_mapper && !halves_alone => "rank:group:bank:row:column:channel",
+        "ChRaBaRoCo" if channels_are_lowest(entries) && !halves_alone => {
+            "rank:group:bank:row:column:channel"
+        }
         "ChRaBaRoCo" => "channel:rank:group:bank:row:column",
         _ if halves_alone => "row:bank:rank:channel:column",
         _ => "row:bank:rank:column:channel",
@@ -36,10 +41,41 @@ fn mapping(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
     Ok(())
 }
 
+/// Sets what Ramulator's controllers of HBM, GDDR7 and LPDDR do besides.
+fn commands(entries: &Entries, keys: &mut MachineKeys, shape: &Shape) -> Result<()> {
+    const CONTROLLER: &str = "controllers.impl";
+    let controller = entries.word(CONTROLLER, &entries.word("controller.impl", "Generic"));
+    if controller.starts_with("HBM") || controller == "GDDR7" {
+        keys.put("queues.row_bus", true, CONTROLLER);
+    }
+    let names = ["activate", "precharge", "column"];
+    for (name, cycles) in names.into_iter().zip(shape.cycles) {
+        keys.put(&format!("queues.{name}_cycles"), cycles, CONTROLLER);
+    }
+    if shape.halves {
+        keys.put("queues.rank_buses", true, "org.pseudochannel");
+    }
+    if shape.both_edges {
+        keys.put("queues.rising_edges", true, "command_cycles.0");
+    }
+    if shape.stacks > 1 {
+        keys.put("queues.stacks", shape.stacks, "org.sid");
+    }
+    if controller.starts_with("LPDDR") {
+        const SECOND: &str = "timing.nAAD";
+        const CLOCK: &str = "timing.nWCKPST";
+        keys.put("queues.second_activate", entries.whole(SECOND, 0)?, SECOND);
+        let always = entries.word("controllers.wcksyncmode", "need_sync") == "always_on";
+        let stops = if always { 0 } else { entries.whole(CLOCK, 0)? };
+        keys.put("queues.data_clock", stops, CLOCK);
+    }
+    Ok(())
+}
+
 /// Sets the order of addresses, the page policy and the queues. `ddr4-2400` has first-ready scheduling, as FRFCFS is.
-pub(super) fn read(entries: &Entries, keys: &mut MachineKeys, bursts: u64) -> Result<()> {
+pub(super) fn read(entries: &Entries, keys: &mut MachineKeys, shape: &Shape) -> Result<()> {
     const POLICY: &str = "rowpolicy.impl";
-    mapping(entries, keys)?;
+    mapping(entries, keys, shape)?;
     let page = match entries.word(POLICY, "OpenRowPolicy") {
         policy if policy.starts_with("Open") => "open",
         policy => {
@@ -61,6 +97,7 @@ pub(super) fn read(entries: &Entries, keys: &mut MachineKeys, bursts: u64) -> Re
         entries.all.keys().find(ends).cloned().unwrap_or_default()
     };
     // An entry of theirs is a burst.
+    let bursts = shape.bursts;
     let reads = (entries.count(&named("readbuffersize"), 32)? / bursts).max(2);
     let writes = (entries.count(&named("writebuffersize"), 32)? / bursts).max(2);
     let share = |name: &str, otherwise: f64| {
@@ -78,5 +115,8 @@ pub(super) fn read(entries: &Entries, keys: &mut MachineKeys, bursts: u64) -> Re
         keys.put(&format!("queues.{key}"), value, "impl");
     }
     keys.put("queues.idle_writes", true, "impl");
-    Ok(())
+    keys.put("queues.active", true, "impl");
+    keys.put("queues.passing", true, "impl");
+    keys.put("queues.bursts", bursts, "org.channel_width");
+    commands(entries, keys, shape)
 }

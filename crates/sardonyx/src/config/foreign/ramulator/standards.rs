@@ -4,6 +4,9 @@
 pub(super) struct Standard {
     pub name: &'static str,
     pub prefetch: u64,
+    /// The places of the precharge of a bank and of the read in the exported list of commands; the activate is first.
+    pub precharge: usize,
+    pub column: usize,
     pub levels: &'static str,
     pub timings: &'static str,
 }
@@ -16,12 +19,16 @@ pub(super) const STANDARDS: [Standard; 11] = [
     Standard {
         name: "DDR3",
         prefetch: 8,
+        precharge: 1,
+        column: 3,
         levels: "channel rank bank row column",
         timings: "rate nBL nCL nRCD nRP nRAS nRC nWR nRTP nCWL nCCD nRRD nWTR nFAW nRFC nREFI nCS tCK_ps",
     },
     Standard {
         name: "DDR4",
         prefetch: 8,
+        precharge: 1,
+        column: 3,
         levels: "channel rank bankgroup bank row column",
         timings: "rate nBL nCL nRCD nRP nRAS nRC nWR nRTP nCWL nCCDS nCCDL nRRDS nRRDL nWTRS nWTRL nFAW nRFC nREFI nCS \
                   tCK_ps",
@@ -29,6 +36,8 @@ pub(super) const STANDARDS: [Standard; 11] = [
     Standard {
         name: "DDR5",
         prefetch: 16,
+        precharge: 1,
+        column: 3,
         levels: "channel rank bankgroup bank row column",
         timings: "rate nBL nCL nRCD nRP nRAS nRC nWR nRTP nCWL nPPD nCCDS nCCDL nCCDS_WR nCCDL_WR nRRDS nRRDL nWTRS \
                   nWTRL nFAW nRFC nREFI nCS tCK_ps",
@@ -36,6 +45,8 @@ pub(super) const STANDARDS: [Standard; 11] = [
     Standard {
         name: "LPDDR5",
         prefetch: 16,
+        precharge: 2,
+        column: 6,
         levels: "channel rank bankgroup bank row column",
         timings: "rate nBL nBL_max nCL nRCD nRP nRPab nRAS nRC nWR nRTP nCWL nPPD nCCDS nCCDL nCCDS_WR nCCDL_WR nRRDS \
                   nRRDL nWTRS nWTRL nFAW nRFC nRFCpb nREFI nREFIpb nWCKPST nCAS nAAD nCS tCK_ps nPBR2PBR nPBR2ACT",
@@ -43,6 +54,8 @@ pub(super) const STANDARDS: [Standard; 11] = [
     Standard {
         name: "GDDR6",
         prefetch: 16,
+        precharge: 1,
+        column: 3,
         levels: "channel bankgroup bank row column",
         timings: "rate nBL nCL nRCDRD nRCDWR nRP nRAS nRC nWR nRTP nCWL nCCDS nCCDL nRRDS nRRDL nWTRS nWTRL nFAW \
                   nRFCpb nRREFD nREFI tCK_ps nRFC nPPD",
@@ -50,6 +63,8 @@ pub(super) const STANDARDS: [Standard; 11] = [
     Standard {
         name: "HBM2",
         prefetch: 4,
+        precharge: 1,
+        column: 3,
         levels: "channel pseudochannel bankgroup bank row column",
         timings: "rate nBL nCL nRCDRD nRCDWR nRP nRAS nRC nWR nRTP nCWL nCCDS nCCDL nRRDS nRRDL nWTRS nWTRL nFAW nRFC \
                   nRFCpb nRREFD nREFI nREFIpb tCK_ps",
@@ -57,6 +72,8 @@ pub(super) const STANDARDS: [Standard; 11] = [
     Standard {
         name: "HBM1",
         prefetch: 2,
+        precharge: 1,
+        column: 3,
         levels: "channel bankgroup bank row column",
         timings: "rate nBL nCL nRCDRD nRCDWR nRP nRAS nRC nWR nRTP nCWL nCCDS nCCDL nRRDS nRRDL nWTRS nWTRL nFAW nRFC \
                   nRFCpb nRREFD nREFI nREFIpb tCK_ps",
@@ -64,18 +81,24 @@ pub(super) const STANDARDS: [Standard; 11] = [
     Standard {
         name: "HBM3",
         prefetch: 8,
+        precharge: 1,
+        column: 3,
         levels: HBM,
         timings: HBM_TIMINGS,
     },
     Standard {
         name: "HBM4",
         prefetch: 8,
+        precharge: 1,
+        column: 3,
         levels: HBM,
         timings: HBM_TIMINGS,
     },
     Standard {
         name: "GDDR7",
         prefetch: 32,
+        precharge: 1,
+        column: 3,
         levels: "channel bank row column",
         timings: "rate nBL nRL nWL nDQERL nRCDRD nRCDWR nRP nRAS nRC nRRD nRREFD nRPD nRTPSB nPPD nWR nCCD nCCDSB nWTR \
                   nWTRSB nRTW nREFI nREFIpb nRFCab nRFCpb nRDREFab nRFMab nRFMpb nRCKSTRT2RD nRD2RCKSTOP nRCKSP2ST \
@@ -84,6 +107,8 @@ pub(super) const STANDARDS: [Standard; 11] = [
     Standard {
         name: "LPDDR6",
         prefetch: 16,
+        precharge: 2,
+        column: 5,
         levels: "channel rank bankgroup bank row column",
         timings: "rate nBL_min nBL_max nBL_min_L nBL_max_L nRL nWL nACU nRCDr nRCDw nRP nRPab nRAS nRC nWTP nRTP \
                   nRTP_L nPPD nCCDS nCCDL nCCDL_L nCCDS_WR nCCDL_WR nCCDL_WR_L nRRD nWTRS nWTRL nRTW_S nRTW_L \
