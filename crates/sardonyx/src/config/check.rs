@@ -8,7 +8,9 @@ use crate::medium::mapping::Field;
 use crate::medium::near::{
     BLOCK_LINES, FORM, NearForm, NearTables, SURVIVES, TABLES, TAGS, WAYS, counted_on, on_chip,
 };
-use crate::medium::params::{ACTIVE, COMMANDS, MediumParams, RANK_BUSES, STACKS, MAX_BANKS, Scheduler};
+use crate::medium::params::{
+    ACTIVE, COMMANDS, MAX_BANKS, MediumParams, RANK_BUSES, STACKS, Scheduler,
+};
 use crate::medium::pausing::POLICY;
 use crate::settings::CacheParams;
 use crate::units::Time;
@@ -266,10 +268,7 @@ fn queues(machine: &Machine, layers: &Layers) -> Result<()> {
         ));
     }
     let medium = &machine.engine.medium;
-    let (commands, active) = (
-        medium.command_queues.entries > 0,
-        medium.active.is_some(),
-    );
+    let (commands, active) = (medium.command_queues.entries > 0, medium.active.is_some());
     let others = [
         (
             "medium.queues.scheduler",

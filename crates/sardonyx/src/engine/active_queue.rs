@@ -278,6 +278,29 @@ impl ActiveQueue {
 }
 
 impl Channel {
+    #[cold]
+    pub(super) fn insert_elsewhere(&mut self, bank: usize, entry: QueueEntry) -> bool {
+        match (&mut self.command_queues, &mut self.active) {
+            (Some(queues), _) => queues.insert(bank, entry),
+            (None, queue) => queue.as_mut().expect("there is one").insert(bank, entry),
+        }
+        true
+    }
+
+    #[cold]
+    pub(super) fn has_moved(&self) -> bool {
+        let (queues, queue) = (self.command_queues.as_ref(), self.active.as_ref());
+        queues.is_some_and(|queues| queues.has_moved())
+            || queue.is_some_and(|queue| queue.has_active())
+    }
+
+    #[cold]
+    pub(super) fn has_writes_elsewhere(&self) -> bool {
+        let (queues, queue) = (self.command_queues.as_ref(), self.active.as_ref());
+        queues.is_some_and(|queues| queues.writes() > 0)
+            || queue.is_some_and(|queue| queue.writes() > 0)
+    }
+
     #[inline]
     fn queue(&mut self) -> &mut ActiveQueue {
         self.active.as_mut().expect("there is one")

@@ -95,6 +95,7 @@ pub(crate) struct Channel {
     /// Either replaces the lists: queues of commands, or a queue whose accesses become active.
     pub(super) command_queues: Option<Box<CommandQueues>>,
     pub(super) active: Option<Box<ActiveQueue>>,
+    is_replaced: bool,
     /// State of array writes that reads may interrupt, if the medium allows that.
     pausing: Option<Box<Pausing>>,
     pub turned: Option<Turned>,
@@ -133,6 +134,7 @@ impl Channel {
                 .map(|buffer| Box::new(Buffer::new(buffer, &params.timing, index))),
             command_queues: CommandQueues::of(params).map(Box::new),
             active: ActiveQueue::of(params).map(Box::new),
+            is_replaced: params.is_special() && params.buffer.is_none(),
             pausing: params
                 .pausing
                 .map(|pausing| Box::new(Pausing::new(pausing))),
@@ -173,17 +175,12 @@ impl Channel {
 
     pub fn has_work(&self) -> bool {
         let buffered = self.buffer.as_ref().is_some_and(|buffer| buffer.has_work());
-        let (queues, queue) = (self.command_queues.as_ref(), self.active.as_ref());
-        let moved = queues.is_some_and(|queues| queues.has_moved())
-            || queue.is_some_and(|queue| queue.has_active());
+        let moved = self.is_replaced && self.has_moved();
         self.busy | self.interrupted::<true>() != 0 || self.used != [0; 3] || buffered || moved
     }
 
     pub fn has_writes(&self) -> bool {
-        let (queues, queue) = (self.command_queues.as_ref(), self.active.as_ref());
-        self.lists[WRITE_LIST].len() > 0
-            || queues.is_some_and(|queues| queues.writes() > 0)
-            || queue.is_some_and(|queue| queue.writes() > 0)
+        self.lists[WRITE_LIST].len() > 0 || self.is_replaced && self.has_writes_elsewhere()
     }
 
     /// Makes an access that holds a slot visible to the scheduler. Accesses of one line are issued in the order of
@@ -207,12 +204,8 @@ impl Channel {
             sequence,
             ..QueueEntry::default()
         };
-        if let Some(queue) = &mut self.active {
-            queue.insert(bank, entry);
-            return true;
-        }
-        if self.command_queues.is_some() {
-            return self.insert_in_command_queues(bank, entry);
+        if self.is_replaced {
+            return self.insert_elsewhere(bank, entry);
         }
         self.lists[direction].insert(bank, entry, self.banks.open_row(bank));
         // The beginning or the end of a drain changes which list goes first, so the scheduler runs although the bank is

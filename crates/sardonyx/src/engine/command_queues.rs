@@ -178,13 +178,6 @@ impl CommandQueues {
 }
 
 impl Channel {
-    #[cold]
-    pub(super) fn insert_in_command_queues(&mut self, bank: usize, entry: QueueEntry) -> bool {
-        let queues = self.command_queues.as_mut().expect("there are some");
-        queues.insert(bank, entry);
-        true
-    }
-
     /// Acts where banks have queues of their own: at most one access moves to its bank's, and at most one command goes.
     pub(super) fn act_in_command_queues(&mut self, mut program: Option<ProgrammingTime>) -> Acted {
         let cycle = self.next_act;

@@ -242,7 +242,9 @@ impl Banks {
             refreshed: (0, 0),
             refreshes_queue: params.active.is_some(),
             of_rows: params.active.map_or(1, |active| active.bus_cycles[1]),
-            rising: params.active.map_or(0, |active| u64::from(active.rising_edges)),
+            rising: params
+                .active
+                .map_or(0, |active| u64::from(active.rising_edges)),
             after_activate: params.active.map_or(0, |active| {
                 let [activate, precharge, _] = active.bus_cycles;
                 activate.saturating_sub(precharge)

@@ -58,8 +58,14 @@ const LEFT_OUT: &[(&str, &str)] = &[
         "timing.nRTW*",
         "a write in a bank group may follow a read as one in another",
     ),
-    ("timing.nACU", "both commands of an activate may follow at once"),
-    ("timing.nCAS", "a column command follows at once when the data clock has been started"),
+    (
+        "timing.nACU",
+        "both commands of an activate may follow at once",
+    ),
+    (
+        "timing.nCAS",
+        "a column command follows at once when the data clock has been started",
+    ),
     ("timing.nAAD", "an activate is one command"),
     ("timing.nWCK*", "the data clock runs always"),
     ("timing.nRCK*", "the data clock runs always"),
@@ -276,7 +282,11 @@ impl Shape {
         // Successive bursts lie in successive channels, which then do the same as one of twice the width.
         let apart = entries.whole("channelmapper.interleavebits", 0)? > 0;
         let by_line = apart || !controller::channels_are_lowest(entries);
-        let wide = if by_line { 1 } else { channels.min(LINE / bytes) };
+        let wide = if by_line {
+            1
+        } else {
+            channels.min(LINE / bytes)
+        };
         let bursts = LINE / bytes / wide;
         if wide > 1 {
             keys.notes.push(format!(
