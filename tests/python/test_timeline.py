@@ -220,6 +220,29 @@ def test_commands_are_lines_that_drampower_reads(tmp_path: Path) -> None:
     assert refused.exit_code == 2 and "--machine ddr4-2400" in refused.stderr
 
 
+def test_each_burst_and_each_bus_has_its_own_lines_of_commands(tmp_path: Path) -> None:
+    """Of a line's two bursts each moves a half, and a command of a row may go in the same cycle."""
+    trace, lines = tmp_path / "t.txt", tmp_path / "c.csv"
+    # Writes to other banks, then the same lines read.
+    requests = [(bank, op) for op in ("WRITE", "READ") for bank in range(8)]
+    trace.write_text(
+        "".join(f"{bank * 8192:#x} {op} {2000 * (op == 'READ')}\n" for bank, op in requests)
+    )
+    api.trace_convert(str(trace), tmp_path / "t.parquet", from_format="dramsim3")
+    active = {"medium.queues.active": "true", "medium.queues.bursts": 2}
+    api.compare(
+        [tmp_path / "t.parquet"],
+        designs=["no-encryption"],
+        machine="ddr4-2400",
+        set=active | {"medium.queues.row_bus": "true"},
+        commands=lines,
+    )
+    rows = [line.split(",") for line in lines.read_text().splitlines()]
+    assert all(len(row) == (8 if row[1] in ("RD", "WR") else 7) for row in rows)
+    read, written = (sorted(row[7] for row in rows if row[1] == word) for word in ("RD", "WR"))
+    assert read == written and len(set(read)) == 16 and {len(half) for half in read} == {64}
+
+
 def test_a_write_comes_sooner_after_its_row_where_a_part_says_so(tmp_path: Path) -> None:
     trace, lines = tmp_path / "t.txt", tmp_path / "c.csv"
     trace.write_text("0x0 WRITE 0\n0x100000 READ 4000\n")

@@ -1,14 +1,16 @@
 //! The commands on a channel's bus as DRAMPower's command line reads them (5.1 to 6.2, `parse_command_list`):
-//! `cycle,command,rank,bank group,bank,row,column`, a line each, and the line's bytes in hexadecimal after a read or a
+//! `cycle,command,rank,bank group,bank,row,column`, a line each, and the bytes that it moves in hexadecimal after a read or a
 //! write; the last of them END. A bank's number is that within its rank, a cycle one of its channel's clock. DRAMPower
 //! knows one channel, so each has a file. Left out: columns, which are 0, and what DRAMPower has no word for (interrupted
 //! array writes). Bytes that nobody knows are written as zeros.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Result, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use sardonyx::line::{Line, ZERO_LINE};
+use sardonyx::line::{LINE_BYTES, Line, ZERO_LINE};
 use sardonyx::medium::params::{EngineParams, MediumParams};
 use sardonyx::plan::command::{Command, CommandKind};
 use sardonyx::plan::observe::Observer;
@@ -22,9 +24,25 @@ struct ChannelLines {
     /// Words for the precharge and the refresh of the banks that are refreshed together.
     of_set: [&'static str; 2],
     last: u64,
+    /// The bursts of a line, and those that have gone of lines by their places.
+    bursts: usize,
+    gone: BTreeMap<u64, usize>,
+    /// The part of its line that the newest column command moves.
+    part: Range<usize>,
 }
 
 impl ChannelLines {
+    /// Takes the next burst of a line.
+    fn take_burst(&mut self, place: u64) {
+        let gone = self.gone.entry(place).or_default();
+        let bytes = LINE_BYTES / self.bursts;
+        self.part = *gone * bytes..(*gone + 1) * bytes;
+        *gone += 1;
+        if *gone == self.bursts {
+            self.gone.remove(&place);
+        }
+    }
+
     fn create(path: &Path, medium: &MediumParams) -> Result<ChannelLines> {
         Ok(ChannelLines {
             out: BufWriter::new(File::create(path)?),
@@ -35,6 +53,9 @@ impl ChannelLines {
                 _ => ["PRESB", "REFSB"],
             },
             last: 0,
+            bursts: medium.active.map_or(1, |active| active.bursts as usize),
+            gone: BTreeMap::new(),
+            part: 0..LINE_BYTES,
         })
     }
 }
@@ -128,6 +149,9 @@ impl Observer for CommandLines {
             CommandKind::Read { .. } | CommandKind::Write { .. }
         );
         let end = if moves { "," } else { "\n" };
+        if moves && lines.bursts > 1 {
+            lines.take_burst(command.place);
+        }
         if self.failed.is_ok() {
             self.failed = write!(
                 lines.out,
@@ -140,9 +164,11 @@ impl Observer for CommandLines {
     fn moves(&mut self, line: Option<&Line>) {
         self.unknown += u64::from(line.is_none());
         let line = line.unwrap_or(&ZERO_LINE);
-        let hexadecimal: String = line.iter().map(|byte| format!("{byte:02x}")).collect();
+        let lines = &mut self.channels[self.channel];
+        let bytes = &line[lines.part.clone()];
+        let hexadecimal: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         if self.failed.is_ok() {
-            self.failed = writeln!(self.channels[self.channel].out, "{hexadecimal}");
+            self.failed = writeln!(lines.out, "{hexadecimal}");
         }
     }
 }

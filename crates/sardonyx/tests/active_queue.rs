@@ -1,6 +1,6 @@
 //! Accesses that become active: the schedule of Ramulator 2.1's controllers, command by command.
 
-use crate::command_queues::{requests, run};
+use crate::command_queues::{requests, row, run};
 use crate::common::{figure, machine};
 use sardonyx::config::Machine;
 use sardonyx::plan::command::{Command, CommandKind};
@@ -71,24 +71,6 @@ fn exported((standard, controller, channels, dram): (&str, &str, usize, &str)) -
     machine(file.to_str().unwrap(), &[("engine.ingress", "1000")])
 }
 
-/// As a row of the table, which is Ramulator's trace of the first channel's commands for these requests, without
-/// LPDDR's second activates and its commands that start the data clock.
-fn row(of: &str, command: &Command) -> String {
-    let (kind, row) = match command.kind {
-        CommandKind::Activate { row } => ("ACT", row.to_string()),
-        CommandKind::Read { row, .. } => ("RD", row.to_string()),
-        CommandKind::Write { row, .. } => ("WR", row.to_string()),
-        CommandKind::Refresh => ("REF", String::new()),
-        CommandKind::PrechargeAll => ("PREA", String::new()),
-        _ => ("PRE", String::new()),
-    };
-    let Command {
-        cycle, rank, bank, ..
-    } = command;
-    let of = of.to_lowercase();
-    format!("{of}\t{cycle}\t{kind}\t{rank}\t{bank}\t{row}")
-}
-
 /// The requests in half a gibibyte, so many times as far apart.
 fn slower(text: &str, times: u64) -> String {
     let lines = text.lines().map(|line| {
@@ -100,6 +82,8 @@ fn slower(text: &str, times: u64) -> String {
     lines.collect()
 }
 
+/// The table is Ramulator's trace of the first channel's commands for these requests, without LPDDR's second activates and
+/// its commands that start the data clock.
 #[test]
 fn the_commands_are_ramulators_to_the_cycle() {
     let text = slower(&requests(), 2);
@@ -114,7 +98,7 @@ fn the_commands_are_ramulators_to_the_cycle() {
             .filter(|line| line.split('\t').next() == Some(&name))
             .collect();
         assert_eq!(theirs.len(), 500);
-        // Of two commands in a cycle we tell the column's last.
+        // Two commands in a cycle have no order.
         let in_order = |mut rows: Vec<String>| {
             rows.sort_by_key(|row| row.split('\t').nth(1).unwrap().parse::<u64>().unwrap());
             rows.chunk_by(|a, b| a.split('\t').nth(1) == b.split('\t').nth(1))
@@ -127,7 +111,7 @@ fn the_commands_are_ramulators_to_the_cycle() {
         };
         let ours = log.iter().take(500);
         let ours = in_order(
-            ours.map(|one| row(of.0, one).trim_end().to_owned())
+            ours.map(|one| row(&name, one).trim_end().to_owned())
                 .collect(),
         );
         let theirs = in_order(theirs.into_iter().map(str::to_owned).collect());

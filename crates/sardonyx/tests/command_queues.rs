@@ -87,12 +87,13 @@ pub(crate) fn run(machine: &Machine, text: &str, ns: f64) -> (Outcome, Vec<Comma
 }
 
 /// As a row of the table, which is DRAMsim3 2981759's trace of commands for these requests, each offered at its cycle.
-fn row(of: &str, command: &Command) -> String {
+pub(crate) fn row(of: &str, command: &Command) -> String {
     let (kind, row) = match command.kind {
         CommandKind::Activate { row } => ("ACT", row.to_string()),
         CommandKind::Read { row, .. } => ("RD", row.to_string()),
         CommandKind::Write { row, .. } => ("WR", row.to_string()),
         CommandKind::Refresh => ("REF", String::new()),
+        CommandKind::PrechargeAll => ("PREA", String::new()),
         _ => ("PRE", String::new()),
     };
     let Command {
@@ -269,8 +270,7 @@ fn rows_have_a_bus_beside_that_of_columns_if_asked() {
                 CommandKind::Read { .. } | CommandKind::Write { .. }
             )
         };
-        // Bytes are told after their command, so that is the last of its cycle.
-        assert!(pairs.clone().all(|of| !column(&of[0]) && column(&of[1])));
+        assert!(pairs.clone().all(|of| column(&of[0]) != column(&of[1])));
         pairs.count()
     };
     assert_eq!(together("false"), 0);

@@ -4,7 +4,9 @@
 //!
 //! LPDDR's activates have a second command, and its data clock, which stops between bursts, one that starts it.
 
-use super::channel::{Acted, Channel, Issued, NEVER, ProgrammingTime, Slots, Transaction, column};
+use super::channel::{
+    Acted, Channel, Issued, NEVER, ProgrammingTime, Slots, Transaction, column, column_kind,
+};
 use super::constraints::{ACT, Banks, MOST, PRE, READ, WRITE};
 use super::queue::QueueEntry;
 use crate::medium::params::{ActiveParams, MediumParams, PagePolicy, Queues};
@@ -65,7 +67,8 @@ pub(crate) struct ActiveQueue {
     /// The stack of each bank, counted through all ranks, and the cycle from which on others may be read.
     stack_of: Vec<usize>,
     others_read: Vec<u64>,
-    /// Bursts that have left a queue whose entries are not yet free: a line's are freed together.
+    /// Bursts that have left each queue, modulo those of a line, from one less on: the slot of a line is free with the
+    /// first entry, as its first burst may enter there then.
     freed: [u64; 3],
     /// Accesses that have left their queue and have not been told of.
     left: Vec<(Step, Slots)>,
@@ -121,13 +124,11 @@ impl ActiveQueue {
         self.lists[list].insert(at, entry);
     }
 
-    /// Whether an access has left its queue and is not done.
-    pub fn has_active(&self) -> bool {
-        !self.lists[ACTIVE].is_empty() || self.activating.is_some() || !self.left.is_empty()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.lists.iter().all(Vec::is_empty) && !self.has_active()
+    /// Whether nothing waits, or is active, or is still to be told of. The entries of a line's last bursts may be free
+    /// before these have gone.
+    pub fn is_empty(&self) -> bool {
+        let lists = self.lists.iter().all(Vec::is_empty);
+        lists && self.activating.is_none() && self.left.is_empty()
     }
 
     /// Ready writes that wait in the channel's queue.
@@ -291,7 +292,7 @@ impl Channel {
     pub(super) fn has_moved(&self) -> bool {
         let (queues, queue) = (self.command_queues.as_ref(), self.active.as_ref());
         queues.is_some_and(|queues| queues.has_moved())
-            || queue.is_some_and(|queue| queue.has_active())
+            || queue.is_some_and(|queue| !queue.is_empty())
     }
 
     #[cold]
@@ -340,9 +341,6 @@ impl Channel {
             self.queue().take_bus(*bus, candidate.command, cycle);
             let issued = self.send_active(cycle, candidate, &mut program);
             outcome.issued = outcome.issued.or(issued);
-            if let (Some(_), Some([.., column, row])) = (sent, self.issued.as_deref_mut()) {
-                std::mem::swap(column, row); // what a column command moves is told when it was the last
-            }
             sent = Some(bank);
         }
         let done = outcome
@@ -516,23 +514,10 @@ impl Channel {
         if command == READ {
             queue.others_read[queue.stack_of[bank]] = cycle + queue.params.between_stacks;
         }
-        if queue.has_more(entry) {
-            let done = self.banks.access(bank, command, cycle, false);
-            let auto_precharge = false;
-            let kind = match command {
-                READ => CommandKind::Read {
-                    row,
-                    auto_precharge,
-                },
-                _ => CommandKind::Write {
-                    row,
-                    auto_precharge,
-                },
-            };
-            self.note(bank, cycle, kind, entry.place, done);
-            return None;
-        }
-        let closes = closed && !queue.wants(entry.bank, row);
+        let (more, closes) = (
+            queue.has_more(entry),
+            closed && !queue.wants(entry.bank, row),
+        );
         self.transactions[bank % MOST] = Transaction {
             step: entry.step,
             place: entry.place,
@@ -541,6 +526,12 @@ impl Channel {
             direction,
             hit: !entry.opened,
         };
+        if more {
+            let done = self.banks.access(bank, command, cycle, false);
+            let kind = column_kind(command, row, false);
+            self.note(bank, cycle, kind, entry.place, done);
+            return None;
+        }
         Some(self.access(bank, command, cycle, closes, program))
     }
 }

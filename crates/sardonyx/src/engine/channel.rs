@@ -693,18 +693,7 @@ impl Channel {
         }
         // From here on the timing alone holds the bank back: its next access may be selected while the data move.
         self.busy &= !(1 << bank);
-        let auto_precharge = closes;
-        let kind = match command {
-            READ => CommandKind::Read {
-                row,
-                auto_precharge,
-            },
-            _ => CommandKind::Write {
-                row,
-                auto_precharge,
-            },
-        };
-        self.note(bank, cycle, kind, place, done);
+        self.note(bank, cycle, column_kind(command, row, closes), place, done);
         Issued { bank, done }
     }
 
@@ -750,6 +739,11 @@ impl Channel {
         }
     }
 
+    /// The number of the command's bank among those of all ranks.
+    pub fn number_of(&self, command: &Command) -> usize {
+        command.rank as usize * self.banks.per_rank() + command.bank as usize
+    }
+
     #[inline]
     pub(super) fn note(
         &mut self,
@@ -787,6 +781,19 @@ fn bits(mut set: u64) -> impl Iterator<Item = usize> {
         set &= set.wrapping_sub(1);
         bit
     })
+}
+
+pub(super) fn column_kind(command: usize, row: u64, auto_precharge: bool) -> CommandKind {
+    match command {
+        READ => CommandKind::Read {
+            row,
+            auto_precharge,
+        },
+        _ => CommandKind::Write {
+            row,
+            auto_precharge,
+        },
+    }
 }
 
 pub(super) fn column(list: usize) -> usize {

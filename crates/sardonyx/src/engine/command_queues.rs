@@ -235,11 +235,7 @@ impl Channel {
         if is_column(first) == is_column(second.command) || queues.entry(second).bank == bank {
             return None;
         }
-        let issued = self.send(cycle, second, program);
-        if let (true, Some([.., column, row])) = (is_column(first), self.issued.as_deref_mut()) {
-            std::mem::swap(column, row); // what a column command moves is told when it was the last
-        }
-        issued
+        self.send(cycle, second, program)
     }
 
     /// Sends the command of a bank's queue: it closes or opens the bank's row, or it is an access, which leaves.

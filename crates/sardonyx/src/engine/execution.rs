@@ -7,6 +7,7 @@ use crate::line::{Place, Tier, ZERO_LINE};
 use crate::medium::cells::GROUP_INVERTED;
 use crate::medium::params::{FORWARD, Unit};
 use crate::medium::pausing::{LAST_INTERRUPTION, WRITE_INTERRUPTED};
+use crate::plan::command::CommandKind;
 use crate::plan::journal::MediumWrite;
 use crate::plan::performed::{Performed, Work};
 use crate::plan::steps::{Action, Critical, Notify, State, Step};
@@ -337,9 +338,6 @@ impl Engine {
             (self.clocks[tier].cycle, self.clocks[tier].began) = (outcome.cycle, self.now);
             if self.plan.observers.any() {
                 self.tell_commands(index);
-                if let Some(issued) = outcome.issued {
-                    self.tell_bytes(index, issued.bank);
-                }
             }
             if SPECIAL && let Some(turned) = self.channels[index].turned.take() {
                 self.turned(index, turned);
@@ -455,14 +453,24 @@ impl Engine {
 
     #[cold]
     pub(super) fn tell_commands(&mut self, index: usize) {
-        let issued = self.channels[index].issued.as_mut();
-        for command in issued.into_iter().flat_map(|commands| commands.drain(..)) {
+        let Some(mut commands) = self.channels[index].issued.take() else {
+            return;
+        };
+        for command in commands.drain(..) {
             self.plan.observers.tell(|one| one.command(&command));
+            if matches!(
+                command.kind,
+                CommandKind::Read { .. } | CommandKind::Write { .. }
+            ) {
+                let bank = self.channels[index].number_of(&command);
+                self.tell_bytes(index, bank);
+            }
         }
+        self.channels[index].issued = Some(commands);
     }
 
-    /// Tells the bytes of the column command that went to the bank, the last of the channel's commands. A read comes
-    /// after the line's earlier writes are in the array.
+    /// Tells the bytes of the line of which the last column command of the bank moved all or a burst. A read comes after
+    /// the line's earlier writes are in the array.
     #[cold]
     fn tell_bytes(&mut self, index: usize, bank: usize) {
         if !self.plan.observers.of_commands() {

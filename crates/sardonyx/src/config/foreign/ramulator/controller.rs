@@ -66,7 +66,12 @@ fn commands(entries: &Entries, keys: &mut MachineKeys, shape: &Shape) -> Result<
         const CLOCK: &str = "timing.nWCKPST";
         keys.put("queues.second_activate", entries.whole(SECOND, 0)?, SECOND);
         let always = entries.word("controllers.wcksyncmode", "need_sync") == "always_on";
-        let stops = if always { 0 } else { entries.whole(CLOCK, 0)? };
+        // 0 cycles after a burst are 1 here, where 0 stands for a clock that always runs.
+        let stops = if always {
+            0
+        } else {
+            entries.whole(CLOCK, 1)?.max(1)
+        };
         keys.put("queues.data_clock", stops, CLOCK);
     }
     Ok(())

@@ -281,7 +281,8 @@ impl Shape {
         let columns = count("column", 1)?;
         // Successive bursts lie in successive channels, which then do the same as one of twice the width.
         let apart = entries.whole("channelmapper.interleavebits", 0)? > 0;
-        let by_line = apart || !controller::channels_are_lowest(entries);
+        let by_line =
+            apart || !controller::channels_are_lowest(entries) || !channels.is_power_of_two();
         let wide = if by_line {
             1
         } else {
