@@ -20,7 +20,7 @@ const MACHINES: [(&str, &str, usize, &str); 6] = [
         "GenericDDR",
         1,
         r#""org": {"dq": 8, "count": [1, 1, 8, 4, 65536, 1024]}, "channel_width": 32, "command_cycles": [2, 1, 1, 2, 2, 2,
-        2, 1], "timing": [4800, 8, 36, 36, 36, 77, 113, 72, 18, 34, 2, 8, 12, 8, 48, 8, 12, 6, 24, 48, 710, 1500, 2, 416]"#,
+        2, 1], "timing": [4800, 8, 36, 36, 36, 77, 113, 72, 18, 34, 2, 8, 12, 8, 48, 8, 12, 6, 24, 48, 710, 4000, 2, 416]"#,
     ),
     (
         "HBM2",
@@ -97,7 +97,8 @@ fn the_commands_are_ramulators_to_the_cycle() {
             .lines()
             .filter(|line| line.split('\t').next() == Some(&name))
             .collect();
-        assert_eq!(theirs.len(), 500);
+        let count = theirs.len();
+        assert!(count >= 500);
         // Two commands in a cycle have no order.
         let in_order = |mut rows: Vec<String>| {
             rows.sort_by_key(|row| row.split('\t').nth(1).unwrap().parse::<u64>().unwrap());
@@ -109,14 +110,14 @@ fn the_commands_are_ramulators_to_the_cycle() {
                 })
                 .collect::<Vec<String>>()
         };
-        let ours = log.iter().take(500);
+        let ours = log.iter().take(count);
         let ours = in_order(
             ours.map(|one| row(&name, one).trim_end().to_owned())
                 .collect(),
         );
         let theirs = in_order(theirs.into_iter().map(str::to_owned).collect());
         // The last cycle may have more commands.
-        for (number, (ours, theirs)) in ours.iter().zip(&theirs).enumerate().take(498) {
+        for (number, (ours, theirs)) in ours.iter().zip(&theirs).enumerate().take(count - 2) {
             assert_eq!(ours, theirs, "{}, command {number}", of.0);
         }
     }
