@@ -229,12 +229,15 @@ def test_each_burst_and_each_bus_has_its_own_lines_of_commands(tmp_path: Path) -
         "".join(f"{bank * 8192:#x} {op} {2000 * (op == 'READ')}\n" for bank, op in requests)
     )
     api.trace_convert(str(trace), tmp_path / "t.parquet", from_format="dramsim3")
-    active = {"medium.queues.active": "true", "medium.queues.bursts": 2}
     api.compare(
         [tmp_path / "t.parquet"],
         designs=["no-encryption"],
         machine="ddr4-2400",
-        set=active | {"medium.queues.row_bus": "true"},
+        set=[
+            "medium.queues.active=true",
+            "medium.queues.bursts=2",
+            "medium.queues.row_bus=true",
+        ],
         commands=lines,
     )
     rows = [line.split(",") for line in lines.read_text().splitlines()]
